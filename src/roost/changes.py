@@ -1,0 +1,60 @@
+"""What the store tells the index: rows of the tables, and what changed since a moment.
+
+Plain values between the two, so that the store needs no numpy and the index no SQL. Times are
+UTC without a zone.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from roost.model import Value
+
+# id, uuid, name, generation, root id, parent id, modified
+ProviderRow = tuple[int, str, str, int, int, int | None, datetime | None]
+# provider id, class id, total, reserved, min_unit, max_unit, step_size, ratio, modified
+InventoryRow = tuple[int, int, int, int, int, int, int, float, datetime | None]
+# provider id, class id, used
+UsageRow = tuple[int, int, int]
+# provider id, trait id
+TraitRow = tuple[int, int]
+# provider id, aggregate UUID, in the order in which aggregates became known
+AggregateRow = tuple[int, str]
+# id, name, modified
+NameRow = tuple[int, str, datetime | None]
+
+
+class Rows(Value, frozen=True, kw_only=True):
+    """Rows of the tables as of one moment: of every provider, or of some."""
+
+    providers: Sequence[ProviderRow] = ()
+    inventories: Sequence[InventoryRow] = ()
+    usages: Sequence[UsageRow] = ()
+    traits: Sequence[TraitRow] = ()
+    aggregates: Sequence[AggregateRow] = ()
+    resource_classes: Sequence[NameRow] = ()
+    trait_names: Sequence[NameRow] = ()
+
+
+class Changes(Value, frozen=True, kw_only=True):
+    """What happened between two moments, as of the later one.
+
+    Allocations are many and small, so they arrive as sums: `usage` adds to what was used, and
+    `generations` are the new ones. Everything else of a provider is rare, and arrives as the rows
+    that the provider now has.
+    """
+
+    usage: Mapping[tuple[int, int], int] = {}  # (provider id, class id) -> added or taken away
+    generations: Mapping[int, int] = {}  # provider id -> the highest generation announced
+    provider_ids: frozenset[int] = frozenset()  # read anew; those not among `rows` are gone
+    class_ids: frozenset[int] = frozenset()  # read anew; those not among `rows` are gone
+    trait_ids: frozenset[int] = frozenset()  # read anew; those not among `rows` are gone
+    rows: Rows = Rows()
+
+    def __bool__(self) -> bool:
+        return bool(
+            self.usage
+            or self.generations
+            or self.provider_ids
+            or self.class_ids
+            or self.trait_ids
+        )

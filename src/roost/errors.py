@@ -1,0 +1,260 @@
+"""Everything that roost can refuse, as one hierarchy.
+
+    RoostError
+    ├── BadRequest                    the request itself is wrong
+    │   ├── UnknownResourceClass      ... names a resource class that does not exist
+    │   ├── UnknownTrait              ... names a trait that does not exist
+    │   ├── UnknownProvider           ... names a provider (in its body) that does not exist
+    │   ├── InvalidParent             ... asks for a tree that must not be
+    │   ├── InvalidInventory          ... describes an inventory that cannot be
+    │   └── StandardName              ... would change a standard trait or class
+    ├── NotFound                      what the path names does not exist
+    │   ├── ProviderNotFound
+    │   ├── InventoryNotFound
+    │   ├── ResourceClassNotFound
+    │   ├── TraitNotFound
+    │   └── ConsumerNotFound
+    ├── Conflict                      the request is right, but not at this moment
+    │   ├── ConcurrentUpdate          somebody else wrote first, and retrying did not help
+    │   ├── ProviderGenerationConflict
+    │   ├── ConsumerGenerationConflict
+    │   ├── InventoryInUse
+    │   ├── InventoryExists
+    │   ├── ProviderInUse
+    │   ├── ProviderHasChildren
+    │   ├── ProviderExists            its UUID or its name is taken
+    │   ├── ResourceClassExists
+    │   ├── ResourceClassInUse
+    │   ├── TraitInUse
+    │   ├── MissingInventory          an allocation of a class that its provider does not have
+    │   ├── ConstraintViolated        an allocation against min_unit, max_unit or step_size
+    │   └── CapacityExceeded          an allocation of more than is free
+    └── Unavailable                   the database cannot be reached or used just now
+
+Existing clients match on some of these sentences, so the wording is part of the API. The HTTP
+layer maps classes to statuses and codes in one table (`api/error_table.py`).
+"""
+
+from collections.abc import Iterable
+
+
+class RoostError(Exception):
+    """Something was refused."""
+
+
+class BadRequest(RoostError):
+    """The request is wrong as it stands."""
+
+
+class UnknownResourceClass(BadRequest):
+    """The request names resource classes that do not exist."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = tuple(sorted(names))
+        super().__init__(f"No such resource class {', '.join(self.names)}.")
+
+
+class UnknownTrait(BadRequest):
+    """The request names traits that do not exist."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = tuple(sorted(names))
+        super().__init__(f"No such trait(s): {', '.join(self.names)}.")
+
+
+class UnknownProvider(BadRequest):
+    """The request names a provider that does not exist."""
+
+    def __init__(self, uuid: str) -> None:
+        self.uuid = uuid
+        super().__init__(f"Allocation for resource provider '{uuid}' that does not exist.")
+
+
+class InvalidParent(BadRequest):
+    """The parent asked for would not make a tree."""
+
+
+class InvalidInventory(BadRequest):
+    """An inventory contradicts itself."""
+
+
+class StandardName(BadRequest):
+    """Standard traits and resource classes cannot be changed."""
+
+
+class NotFound(RoostError):
+    """What the request addresses does not exist."""
+
+
+class ProviderNotFound(NotFound):
+    def __init__(self, uuid: str) -> None:
+        self.uuid = uuid
+        super().__init__(f"No resource provider with uuid {uuid} found")
+
+
+class InventoryNotFound(NotFound):
+    def __init__(self, resource_class: str, provider_uuid: str) -> None:
+        self.resource_class = resource_class
+        self.provider_uuid = provider_uuid
+        super().__init__(
+            f"No inventory of class {resource_class} found for resource provider {provider_uuid}"
+        )
+
+
+class ResourceClassNotFound(NotFound):
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"No such resource class {name}.")
+
+
+class TraitNotFound(NotFound):
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"No such trait(s): {name}.")
+
+
+class ConsumerNotFound(NotFound):
+    def __init__(self, uuid: str) -> None:
+        self.uuid = uuid
+        super().__init__(f"No allocations for consumer '{uuid}'")
+
+
+class Conflict(RoostError):
+    """The request does not fit the state of the world."""
+
+
+class ConcurrentUpdate(Conflict):
+    """Another thread concurrently updated the data. Please retry your update"""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or type(self).__doc__)
+
+
+class ProviderGenerationConflict(Conflict):
+    """A write carried a generation of a provider that is no longer the current one."""
+
+    def __init__(self, provider_uuid: str, expected: int, current: int) -> None:
+        self.provider_uuid = provider_uuid
+        self.expected = expected
+        self.current = current
+        super().__init__("resource provider generation conflict")
+
+
+class ConsumerGenerationConflict(Conflict):
+    """A write carried a generation of a consumer that is no longer the current one.
+
+    `None` stands for a consumer that does not exist.
+    """
+
+    def __init__(self, consumer_uuid: str, expected: int | None, current: int | None) -> None:
+        self.consumer_uuid = consumer_uuid
+        self.expected = expected
+        self.current = current
+        super().__init__(
+            f"consumer generation conflict - expected {_null(current)} but got {_null(expected)}"
+        )
+
+
+def _null(generation: int | None) -> str:
+    return "null" if generation is None else str(generation)
+
+
+class InventoryInUse(Conflict):
+    def __init__(self, resource_classes: Iterable[str], provider_uuid: str) -> None:
+        self.resource_classes = tuple(resource_classes)
+        self.provider_uuid = provider_uuid
+        super().__init__(
+            f"Inventory for '{', '.join(self.resource_classes)}' on resource provider "
+            f"'{provider_uuid}' in use."
+        )
+
+
+class InventoryExists(Conflict):
+    def __init__(self, resource_class: str, provider_uuid: str) -> None:
+        self.resource_class = resource_class
+        self.provider_uuid = provider_uuid
+        super().__init__(
+            f"Update conflict: inventory of class {resource_class} already exists "
+            f"for resource provider {provider_uuid}"
+        )
+
+
+class ProviderInUse(Conflict):
+    def __init__(self, provider_uuid: str) -> None:
+        self.provider_uuid = provider_uuid
+        super().__init__(
+            f"Unable to delete resource provider {provider_uuid}: "
+            "Resource provider has allocations."
+        )
+
+
+class ProviderHasChildren(Conflict):
+    def __init__(self, provider_uuid: str) -> None:
+        self.provider_uuid = provider_uuid
+        super().__init__(
+            f"Unable to delete resource provider {provider_uuid}: "
+            "Unable to delete parent: it has child providers."
+        )
+
+
+class ProviderExists(Conflict):
+    """The UUID or the name of a provider is taken; `field` says which ("uuid" or "name")."""
+
+    def __init__(self, field: str, value: str) -> None:
+        self.field = field
+        self.value = value
+        super().__init__(f"Conflicting resource provider {field}: {value} already exists.")
+
+
+class ResourceClassExists(Conflict):
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"Resource class {name} already exists.")
+
+
+class ResourceClassInUse(Conflict):
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"Cannot delete resource class {name}. Class is in use in inventory."
+        )
+
+
+class TraitInUse(Conflict):
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"The trait {name} is in use by a resource provider.")
+
+
+class MissingInventory(Conflict):
+    def __init__(self, resource_class: str, provider_uuid: str) -> None:
+        self.resource_class = resource_class
+        self.provider_uuid = provider_uuid
+        super().__init__(
+            f"Inventory for '{resource_class}' on resource provider "
+            f"'{provider_uuid}' does not exist."
+        )
+
+
+class ConstraintViolated(Conflict):
+    def __init__(self, resource_class: str, provider_uuid: str) -> None:
+        self.resource_class = resource_class
+        self.provider_uuid = provider_uuid
+        super().__init__(
+            f"Unable to create allocation for '{resource_class}' on resource provider "
+            f"'{provider_uuid}'. The requested amount would violate inventory constraints."
+        )
+
+
+class CapacityExceeded(Conflict):
+    def __init__(self, resource_class: str, provider_uuid: str) -> None:
+        self.resource_class = resource_class
+        self.provider_uuid = provider_uuid
+        super().__init__(
+            f"Unable to create allocation for '{resource_class}' on resource provider "
+            f"'{provider_uuid}'. The requested amount would exceed the capacity."
+        )
+
+
+class Unavailable(RoostError):
+    """The database cannot be used just now."""

@@ -1,0 +1,206 @@
+"""The values roost speaks of, and the rules on them.
+
+Providers are named by UUID, resource classes and traits by name. Numbers of rows in the database
+are the store's business, numbers of rows in the index are the index's.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import msgspec
+
+# The largest integer that the tables hold; amounts beyond it are refused, not cut.
+INTEGER_MAX = 2**31 - 1
+
+# A provider with this trait lends its inventory to every tree that shares an aggregate with it.
+SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
+
+# How a consumer that was written without a type (before 1.38) reads back.
+UNKNOWN_CONSUMER_TYPE = "unknown"
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """A frozen value with named fields."""
+
+
+# ---------------------------------------------------------------------------------------------
+# Providers
+
+
+class Provider(Value, frozen=True, kw_only=True):
+    """One node of a tree of providers."""
+
+    uuid: str
+    name: str
+    generation: int
+    parent_uuid: str | None  # None for a root
+    root_uuid: str  # its own for a root
+    modified: datetime  # when the provider was last written, UTC without a zone
+
+
+# ---------------------------------------------------------------------------------------------
+# Inventories: what a provider has of one class, and the units in which it gives it away
+
+
+class Inventory(Value, frozen=True, kw_only=True):
+    """What a provider has of one resource class."""
+
+    total: int
+    reserved: int = 0
+    min_unit: int = 1
+    max_unit: int = INTEGER_MAX
+    step_size: int = 1
+    allocation_ratio: float = 1.0
+
+    @property
+    def capacity(self) -> int:
+        return capacity(self.total, self.reserved, self.allocation_ratio)
+
+
+def capacity(total: int, reserved: int, allocation_ratio: float) -> int:
+    """How much may be allocated in all: rounded down, as deployed clouds compute it."""
+    return int((total - reserved) * allocation_ratio)
+
+
+def fits_units(inventory: Inventory, amount: int) -> bool:
+    """Whether one allocation of `amount` respects min_unit, max_unit and step_size."""
+    return (
+        inventory.min_unit <= amount <= inventory.max_unit and amount % inventory.step_size == 0
+    )
+
+
+def fits(inventory: Inventory, used: int, amount: int) -> bool:
+    """Whether `amount` can be allocated beside what is `used` already."""
+    return fits_units(inventory, amount) and used + amount <= inventory.capacity
+
+
+# ---------------------------------------------------------------------------------------------
+# Consumers and allocations
+
+# What one consumer takes from one provider: resource class -> amount.
+Resources = Mapping[str, int]
+
+
+class ConsumerAllocations(Value, frozen=True, kw_only=True):
+    """Everything that one consumer holds, as read from the tables."""
+
+    consumer_uuid: str
+    generation: int
+    project_id: str
+    user_id: str
+    consumer_type: str  # UNKNOWN_CONSUMER_TYPE where none was given
+    allocations: Mapping[str, "ProviderAllocation"]  # by provider UUID
+    modified: datetime
+
+
+class ProviderAllocation(Value, frozen=True, kw_only=True):
+    """What one consumer holds of one provider."""
+
+    provider_generation: int
+    resources: Resources
+
+
+class ConsumerChange(Value, frozen=True, kw_only=True):
+    """What one consumer shall hold: a complete replacement, empty to hold nothing."""
+
+    consumer_uuid: str
+    allocations: Mapping[str, Resources]  # by provider UUID
+    project_id: str | None = None  # None keeps the consumer's own, or the configured default
+    user_id: str | None = None
+    consumer_type: str | None = None  # None keeps the consumer's own
+    # Whether the writer says which generation it saw. Before 1.28 it could not, and the newest
+    # write wins; from 1.28 `expected_generation` must be the current one (None: a new consumer).
+    checks_generation: bool = False
+    expected_generation: int | None = None
+
+
+class InventoryChange(Value, frozen=True, kw_only=True):
+    """What one provider shall have: a complete replacement of its inventories."""
+
+    provider_uuid: str
+    inventories: Mapping[str, Inventory]  # by resource class
+    expected_generation: int
+
+
+# ---------------------------------------------------------------------------------------------
+# What reads give back
+
+
+class ProviderInventories(Value, frozen=True, kw_only=True):
+    generation: int
+    inventories: Mapping[str, Inventory]  # by resource class
+    modified: datetime | None  # of the newest inventory, None where there is none
+
+
+class ProviderUsages(Value, frozen=True, kw_only=True):
+    generation: int
+    usages: Resources  # one entry for each class of the inventory, 0 where nothing is used
+
+
+class ProviderTraits(Value, frozen=True, kw_only=True):
+    generation: int
+    traits: tuple[str, ...]  # in the order of their ids: standard ones first
+    modified: datetime | None
+
+
+class ProviderAggregates(Value, frozen=True, kw_only=True):
+    generation: int
+    aggregates: tuple[str, ...]  # in the order in which they became known
+
+
+class ProviderConsumers(Value, frozen=True, kw_only=True):
+    """Who holds what of one provider."""
+
+    generation: int
+    consumers: Mapping[str, "ConsumerShare"]  # by consumer UUID
+    modified: datetime | None
+
+
+class ConsumerShare(Value, frozen=True, kw_only=True):
+    """What one consumer holds of the provider in question."""
+
+    generation: int
+    resources: Resources
+
+
+class NamedValue(Value, frozen=True, kw_only=True):
+    """A resource class or a trait in the catalog."""
+
+    name: str
+    modified: datetime | None
+
+
+class ConsumerTypeUsage(Value, frozen=True, kw_only=True):
+    """What the consumers of one type use together."""
+
+    consumer_type: str
+    consumer_count: int
+    usages: Resources
+
+
+# ---------------------------------------------------------------------------------------------
+# What a search gives back
+
+
+class Candidate(Value, frozen=True, kw_only=True):
+    """One way to serve a whole request."""
+
+    allocations: Mapping[str, Resources]  # by provider UUID
+    mappings: Mapping[str, tuple[str, ...]]  # suffix -> the UUIDs of the providers that serve it
+
+
+class ProviderSummary(Value, frozen=True, kw_only=True):
+    """A provider that candidates touch, or that stands in a tree which they touch."""
+
+    uuid: str
+    parent_uuid: str | None
+    root_uuid: str
+    traits: tuple[str, ...]
+    resources: Mapping[str, tuple[int, int]]  # resource class -> capacity, used
+
+
+class Candidates(Value, frozen=True, kw_only=True):
+    """The answer to a search. An empty one is an answer too."""
+
+    candidates: tuple[Candidate, ...]
+    summaries: tuple[ProviderSummary, ...]

@@ -1,0 +1,75 @@
+"""One search as a value: what `GET /allocation_candidates` and provider lists ask for.
+
+Microversions end before this module: what a version does not know simply keeps its default.
+"""
+
+from collections.abc import Mapping
+
+from roost.model import Value
+
+
+class TraitRule(Value, frozen=True, kw_only=True):
+    """Which traits must, and must not, be there."""
+
+    # One of each set must be present: {A} and {B, C} is "A, and B or C".
+    required: tuple[frozenset[str], ...] = ()
+    forbidden: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.required or self.forbidden)
+
+
+class AggregateRule(Value, frozen=True, kw_only=True):
+    """Which aggregates (by UUID) a provider must, and must not, be a member of."""
+
+    # A member of one of each set.
+    required: tuple[frozenset[str], ...] = ()
+    forbidden: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.required or self.forbidden)
+
+
+class RequestGroup(Value, frozen=True, kw_only=True):
+    """Resources that are asked for together.
+
+    The group with the empty suffix may take each class from another provider of the tree, or from
+    a provider that shares with it. A suffixed group is served by one provider alone.
+    """
+
+    suffix: str = ""
+    resources: Mapping[str, int] = {}  # resource class -> amount; empty for a resourceless group
+    traits: TraitRule = TraitRule()
+    aggregates: AggregateRule = AggregateRule()
+    in_tree: str | None = None  # UUID of any provider of the only tree to take from
+
+    @property
+    def one_provider(self) -> bool:
+        return self.suffix != ""
+
+
+class CandidateQuery(Value, frozen=True, kw_only=True):
+    """One request for allocation candidates."""
+
+    groups: tuple[RequestGroup, ...]  # the unsuffixed one, if any, first
+    isolate: bool = False  # group_policy=isolate: suffixed groups on different providers
+    same_subtree: tuple[frozenset[str], ...] = ()  # suffixes that must share a subtree
+    root_traits: TraitRule = TraitRule()  # of the root of the tree that is asked
+    limit: int | None = None  # None: every candidate
+    # From 1.29: a candidate may take from several providers of one tree, and the summaries show
+    # whole trees. Before, such candidates are left out.
+    nested_aware: bool = True
+    # From 1.34: candidates that differ only in which group is served by which provider differ.
+    # Before, each distinct set of allocations is given once.
+    distinguish_groups: bool = True
+
+
+class ProviderQuery(Value, frozen=True, kw_only=True):
+    """Which providers to list; every rule must hold."""
+
+    uuid: str | None = None
+    name: str | None = None
+    in_tree: str | None = None
+    resources: Mapping[str, int] = {}
+    traits: TraitRule = TraitRule()
+    aggregates: AggregateRule = AggregateRule()

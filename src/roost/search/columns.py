@@ -1,0 +1,116 @@
+"""Growing columns of numbers, and tables of interned sets: what the index is made of."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+# Capacity is an exact integer of any size; in a column it is cut here, far above all amounts.
+CAPACITY_MAX = 2**62
+
+
+class Columns:
+    """Columns of equal length that grow at the end, doubling their room.
+
+    A column is an attribute; only the first `count` elements of it mean something.
+    """
+
+    def __init__(self, types: Mapping[str, type]) -> None:
+        self._names = tuple(types)
+        self._room = 16
+        self.count = 0
+        for name, element in types.items():
+            setattr(self, name, np.zeros(self._room, dtype=element))
+
+    def extend(self, values: Mapping[str, Sequence[Any]]) -> None:
+        added = len(values[self._names[0]])
+        end = self.count + added
+        if end > self._room:
+            self._room = max(end, 2 * self._room)
+            for name in self._names:
+                grown = np.zeros(self._room, dtype=getattr(self, name).dtype)
+                grown[: self.count] = getattr(self, name)[: self.count]
+                setattr(self, name, grown)
+        for name in self._names:
+            getattr(self, name)[self.count : end] = values[name]
+        self.count = end
+
+
+class ClassColumn(Columns):
+    """Every inventory of one resource class, in the order of the providers' rows."""
+
+    row: Integers
+    total: Integers
+    reserved: Integers
+    min_unit: Integers
+    max_unit: Integers
+    step_size: Integers
+    allocation_ratio: npt.NDArray[np.float64]
+    capacity: Integers
+    used: Integers
+    modified: npt.NDArray[np.float64]
+
+    FIELDS = (
+        "row",
+        "total",
+        "reserved",
+        "min_unit",
+        "max_unit",
+        "step_size",
+        "allocation_ratio",
+        "capacity",
+        "used",
+        "modified",
+    )
+
+    def __init__(self) -> None:
+        floats = {"allocation_ratio", "modified"}
+        super().__init__({name: float if name in floats else int for name in self.FIELDS})
+
+    def position(self, row: int) -> int | None:
+        """Where the inventory of the provider in `row` stands."""
+        found = int(np.searchsorted(self.row[: self.count], row))
+        if found < self.count and self.row[found] == row:
+            return found
+        return None
+
+    def span(self, first: int, end: int) -> slice:
+        """The part of the column that belongs to the rows from `first` up to, not with, `end`."""
+        low, high = np.searchsorted(self.row[: self.count], (first, end))
+        return slice(int(low), int(high))
+
+
+Member = TypeVar("Member")
+
+
+class SetTable(Generic[Member]):
+    """Sets that many rows share, each kept once and known by a number.
+
+    A rule on sets (such as "has one of these traits") is judged once for each distinct set and
+    then looked up for any number of rows at once.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[Member, ...], int] = {}
+        self.members: list[tuple[Member, ...]] = []
+
+    def number(self, members: Iterable[Member]) -> int:
+        key = tuple(members)
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self.members)
+            self.members.append(key)
+        return found
+
+    def holding_any(self, wanted: Iterable[Member]) -> Mask:
+        """For each set of the table: whether it holds one of `wanted`."""
+        wanted = frozenset(wanted)
+        return np.fromiter(
+            (not wanted.isdisjoint(members) for members in self.members),
+            dtype=np.bool_,
+            count=len(self.members),
+        )

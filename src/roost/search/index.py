@@ -1,0 +1,388 @@
+"""The columns: the cloud at one point in time.
+
+Every provider has a row. The rows of one tree are adjacent and in depth-first order, so that the
+subtree of a provider is the range of rows from its own to `last`, and "is an ancestor of" is two
+comparisons. A tree whose shape changes is written anew at the end and its old rows die; numbers
+that change (usage, generations, totals) change in place. Dead rows are swept out when they
+outnumber the living.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from roost.changes import NameRow, Rows
+from roost.model import SHARING_TRAIT, Inventory, capacity
+from roost.search.columns import CAPACITY_MAX, ClassColumn, Columns, Integers, Mask, SetTable
+
+
+class Stock(NamedTuple):
+    """An inventory as it enters the index: of one provider and class."""
+
+    class_id: int
+    total: int
+    reserved: int
+    min_unit: int
+    max_unit: int
+    step_size: int
+    allocation_ratio: float
+    modified: float
+    used: int
+
+
+class Node(NamedTuple):
+    """A provider as it enters the index."""
+
+    id: int
+    uuid: str
+    name: str
+    generation: int
+    parent_id: int | None
+    modified: float
+    traits: tuple[int, ...]  # trait ids, ascending
+    aggregates: tuple[str, ...]  # UUIDs, in the order in which they became known
+    stocks: tuple[Stock, ...]  # by class id, ascending
+
+
+class RowColumns(Columns):
+    """What the index knows of each row in numbers."""
+
+    live: Mask
+    generation: Integers
+    parent: Integers  # row, -1 for a root
+    root: Integers  # row
+    last: Integers  # the last row of the provider's subtree
+    traits: Integers  # number of a set in Index.trait_sets
+    aggregates: Integers  # number of a set in Index.aggregate_sets
+    tree_aggregates: Integers  # for a root: those of its whole tree
+    modified: npt.NDArray[np.float64]
+
+    def __init__(self) -> None:
+        numbers = ("generation", "parent", "root", "last", "traits", "aggregates")
+        super().__init__(
+            {
+                "live": bool,
+                **dict.fromkeys(numbers, int),
+                "tree_aggregates": int,
+                "modified": float,
+            }
+        )
+
+
+class Catalog:
+    """Names by id and ids by name, with the time at which each was made."""
+
+    def __init__(self, rows: Iterable[NameRow]) -> None:
+        self.ids: dict[str, int] = {}
+        self.names: dict[int, str] = {}
+        self.modified: dict[int, float] = {}
+        self.update(rows)
+
+    def update(self, rows: Iterable[NameRow], gone: Iterable[int] = ()) -> None:
+        for number in gone:
+            name = self.names.pop(number, None)
+            if name is not None:
+                del self.ids[name]
+        for number, name, modified in rows:
+            self.ids[name] = number
+            self.names[number] = name
+            self.modified[number] = timestamp(modified)
+
+
+class Index:
+    """Everything that searches and provider reads need, in memory."""
+
+    def __init__(self, classes: Iterable[NameRow], traits: Iterable[NameRow]) -> None:
+        self.classes = Catalog(classes)
+        self.traits = Catalog(traits)
+        self.clear_rows()
+
+    def clear_rows(self) -> None:
+        self.rows = RowColumns()
+        self.ids: list[int] = []
+        self.uuids: list[str] = []
+        self.names: list[str] = []
+        self.row_classes: list[tuple[int, ...]] = []  # class ids of each row, ascending
+        self.row_of_id: dict[int, int] = {}
+        self.row_of_uuid: dict[str, int] = {}
+        self.row_of_name: dict[str, int] = {}
+        self.columns: dict[int, ClassColumn] = {}
+        self.trait_sets: SetTable[int] = SetTable()
+        self.aggregate_sets: SetTable[str] = SetTable()
+        # Aggregate -> the rows of the providers that share through it.
+        self.sharing: dict[str, set[int]] = {}
+        self.dead_count = 0
+
+    @classmethod
+    def build(cls, rows: Rows) -> "Index":
+        index = cls(rows.resource_classes, rows.trait_names)
+        index.append_trees(nodes_from(rows).values())
+        return index
+
+    @property
+    def live_count(self) -> int:
+        return self.rows.count - self.dead_count
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def append_trees(self, nodes: Iterable[Node]) -> None:
+        """Write whole trees at the end."""
+        children: dict[int | None, list[Node]] = {}
+        known = {node.id: node for node in nodes}
+        for node in known.values():
+            parent = node.parent_id if node.parent_id in known else None
+            children.setdefault(parent, []).append(node)
+        batch = _Batch(self)
+        for root in children.get(None, ()):
+            batch.add_tree(root, children)
+        batch.write()
+
+    def kill_tree(self, root: int) -> None:
+        """Let every row of the tree with this root die."""
+        last = int(self.rows.last[root])
+        sharing_trait = self.traits.ids.get(SHARING_TRAIT)
+        for row in range(root, last + 1):
+            if sharing_trait in self.row_traits(row):
+                for aggregate in self.row_aggregates(row):
+                    self.sharing[aggregate].discard(row)
+            self.row_of_id.pop(self.ids[row], None)
+            self.row_of_uuid.pop(self.uuids[row], None)
+            if self.row_of_name.get(self.names[row]) == row:
+                del self.row_of_name[self.names[row]]
+            self.uuids[row] = self.names[row] = ""
+            for class_id in self.row_classes[row]:
+                column = self.columns[class_id]
+                position = column.position(row)
+                # Nothing fits into a negative capacity, so dead rows need no test of their own.
+                column.capacity[position] = -1
+            self.row_classes[row] = ()
+        self.rows.live[root : last + 1] = False
+        self.dead_count += last + 1 - root
+
+    def sweep(self) -> None:
+        """Drop the dead rows when they outnumber the living ones."""
+        if self.dead_count <= 1024 or self.dead_count <= self.live_count:
+            return
+        nodes = [self.node(int(row)) for row in np.flatnonzero(self.live_rows())]
+        self.clear_rows()
+        self.append_trees(nodes)
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def live_rows(self) -> Mask:
+        return self.rows.live[: self.rows.count]
+
+    def row_traits(self, row: int) -> tuple[int, ...]:
+        return self.trait_sets.members[int(self.rows.traits[row])]
+
+    def row_aggregates(self, row: int) -> tuple[str, ...]:
+        return self.aggregate_sets.members[int(self.rows.aggregates[row])]
+
+    def trait_names(self, row: int) -> tuple[str, ...]:
+        return tuple(self.traits.names[number] for number in self.row_traits(row))
+
+    def parent_uuid(self, row: int) -> str | None:
+        parent = int(self.rows.parent[row])
+        return None if parent < 0 else self.uuids[parent]
+
+    def root_uuid(self, row: int) -> str:
+        return self.uuids[int(self.rows.root[row])]
+
+    def tree_rows(self, row: int) -> range:
+        """The rows of the tree in which this row stands."""
+        root = int(self.rows.root[row])
+        return range(root, int(self.rows.last[root]) + 1)
+
+    def stock(self, class_id: int, row: int) -> Stock | None:
+        column = self.columns.get(class_id)
+        position = None if column is None else column.position(row)
+        if column is None or position is None or column.capacity[position] < 0:
+            return None
+        return Stock(
+            class_id=class_id,
+            total=int(column.total[position]),
+            reserved=int(column.reserved[position]),
+            min_unit=int(column.min_unit[position]),
+            max_unit=int(column.max_unit[position]),
+            step_size=int(column.step_size[position]),
+            allocation_ratio=float(column.allocation_ratio[position]),
+            modified=float(column.modified[position]),
+            used=int(column.used[position]),
+        )
+
+    def stocks(self, row: int) -> list[Stock]:
+        found = (self.stock(class_id, row) for class_id in self.row_classes[row])
+        return [stock for stock in found if stock is not None]
+
+    def node(self, row: int) -> Node:
+        parent = int(self.rows.parent[row])
+        return Node(
+            id=self.ids[row],
+            uuid=self.uuids[row],
+            name=self.names[row],
+            generation=int(self.rows.generation[row]),
+            parent_id=None if parent < 0 else self.ids[parent],
+            modified=float(self.rows.modified[row]),
+            traits=self.row_traits(row),
+            aggregates=self.row_aggregates(row),
+            stocks=tuple(self.stocks(row)),
+        )
+
+    def contents(self) -> dict[str, Any]:
+        """All that the index holds, by UUID and name: two indexes of one world compare equal."""
+        return {
+            "resource classes": dict(self.classes.ids),
+            "traits": dict(self.traits.ids),
+            "providers": {
+                self.uuids[row]: (self.node(row), self.root_uuid(row))
+                for row in self.row_of_id.values()
+            },
+            "sharing": {
+                aggregate: {self.uuids[row] for row in rows}
+                for aggregate, rows in self.sharing.items()
+                if rows
+            },
+        }
+
+
+class _Batch:
+    """Rows on their way into the index: gathered in lists, then written to the columns at once."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._next = index.rows.count
+        self._rows: dict[str, list[Any]] = {name: [] for name in RowColumns()._names}
+        self._stocks: dict[int, dict[str, list[Any]]] = {}
+        self._sharing_trait = index.traits.ids.get(SHARING_TRAIT)
+
+    def add_tree(self, root: Node, children: Mapping[int | None, Sequence[Node]]) -> None:
+        index, first = self._index, self._next
+        rows = self._rows
+        start = len(rows["live"])
+        tree_aggregates: dict[str, None] = {}
+        # Depth first, without recursion: a tree may be deeper than Python's stack.
+        stack: list[tuple[Node, int]] = [(root, -1)]
+        while stack:
+            node, parent_row = stack.pop()
+            row = self._next
+            self._next += 1
+            self._add_row(node, row, parent_row, first)
+            tree_aggregates.update(dict.fromkeys(node.aggregates))
+            stack.extend((child, row) for child in reversed(children.get(node.id, ())))
+        # A subtree ends where the last of its descendants stands: children before parents.
+        last = rows["last"]
+        for offset in range(len(last) - 1, start, -1):
+            parent = rows["parent"][offset] - first + start
+            last[parent] = max(last[parent], last[offset])
+        rows["tree_aggregates"][start] = index.aggregate_sets.number(sorted(tree_aggregates))
+
+    def _add_row(self, node: Node, row: int, parent_row: int, root_row: int) -> None:
+        index, rows = self._index, self._rows
+        rows["live"].append(True)
+        rows["generation"].append(node.generation)
+        rows["parent"].append(parent_row)
+        rows["root"].append(root_row)
+        rows["last"].append(row)
+        rows["traits"].append(index.trait_sets.number(node.traits))
+        rows["aggregates"].append(index.aggregate_sets.number(node.aggregates))
+        rows["tree_aggregates"].append(0)
+        rows["modified"].append(node.modified)
+        index.ids.append(node.id)
+        index.uuids.append(node.uuid)
+        index.names.append(node.name)
+        index.row_classes.append(tuple(stock.class_id for stock in node.stocks))
+        index.row_of_id[node.id] = row
+        index.row_of_uuid[node.uuid] = row
+        index.row_of_name[node.name] = row
+        if self._sharing_trait in node.traits:
+            for aggregate in node.aggregates:
+                index.sharing.setdefault(aggregate, set()).add(row)
+        for stock in node.stocks:
+            self._add_stock(stock, row)
+
+    def _add_stock(self, stock: Stock, row: int) -> None:
+        lists = self._stocks.get(stock.class_id)
+        if lists is None:
+            lists = self._stocks[stock.class_id] = {name: [] for name in ClassColumn.FIELDS}
+        lists["row"].append(row)
+        lists["capacity"].append(column_capacity(stock))
+        for name in ("total", "reserved", "min_unit", "max_unit", "step_size"):
+            lists[name].append(getattr(stock, name))
+        lists["allocation_ratio"].append(stock.allocation_ratio)
+        lists["used"].append(stock.used)
+        lists["modified"].append(stock.modified)
+
+    def write(self) -> None:
+        index = self._index
+        index.rows.extend(self._rows)
+        for class_id, lists in self._stocks.items():
+            index.columns.setdefault(class_id, ClassColumn()).extend(lists)
+
+
+def column_capacity(stock: Stock) -> int:
+    exact = capacity(stock.total, stock.reserved, stock.allocation_ratio)
+    # A living inventory is never negative in the column: that is the mark of the dead.
+    return min(max(exact, 0), CAPACITY_MAX)
+
+
+def inventory_of(stock: Stock) -> Inventory:
+    return Inventory(
+        total=stock.total,
+        reserved=stock.reserved,
+        min_unit=stock.min_unit,
+        max_unit=stock.max_unit,
+        step_size=stock.step_size,
+        allocation_ratio=stock.allocation_ratio,
+    )
+
+
+def nodes_from(rows: Rows) -> dict[int, Node]:
+    """The providers among `rows`, by id."""
+    traits: dict[int, list[int]] = {}
+    for provider_id, trait_id in rows.traits:
+        traits.setdefault(provider_id, []).append(trait_id)
+    aggregates: dict[int, list[str]] = {}
+    for provider_id, aggregate in rows.aggregates:
+        aggregates.setdefault(provider_id, []).append(aggregate)
+    used = {(provider_id, class_id): amount for provider_id, class_id, amount in rows.usages}
+    stocks: dict[int, list[Stock]] = {}
+    for (
+        provider_id,
+        class_id,
+        total,
+        reserved,
+        low,
+        high,
+        step,
+        ratio,
+        modified,
+    ) in rows.inventories:
+        taken = used.get((provider_id, class_id), 0)
+        stock = Stock(class_id, total, reserved, low, high, step, ratio, timestamp(modified), taken)
+        stocks.setdefault(provider_id, []).append(stock)
+    return {
+        number: Node(
+            id=number,
+            uuid=uuid,
+            name=name,
+            generation=generation,
+            parent_id=parent_id,
+            modified=timestamp(modified),
+            traits=tuple(sorted(traits.get(number, ()))),
+            aggregates=tuple(aggregates.get(number, ())),
+            stocks=tuple(sorted(stocks.get(number, ()))),
+        )
+        for number, uuid, name, generation, _root_id, parent_id, modified in rows.providers
+    }
+
+
+def timestamp(moment: datetime | None) -> float:
+    """A time of the tables (UTC without a zone) as a number, 0 where there is none."""
+    return 0.0 if moment is None else moment.replace(tzinfo=UTC).timestamp()
+
+
+def moment(number: float) -> datetime:
+    return datetime.fromtimestamp(number, UTC).replace(tzinfo=None)

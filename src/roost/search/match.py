@@ -1,0 +1,133 @@
+"""One request group -> the providers that can serve it.
+
+A group becomes slots: one for each class of the unsuffixed group, one for the whole of a suffixed
+group. A slot is filled by one provider; this module says by which.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from roost.query import AggregateRule, RequestGroup, TraitRule
+from roost.search.columns import ClassColumn, Integers, Mask
+from roost.search.index import Index
+
+EMPTY: Integers = np.empty(0, dtype=np.int64)
+
+
+class Slot:
+    """A part of the request that one provider serves alone."""
+
+    def __init__(self, group: "GroupMatcher", demands: Mapping[int, int]) -> None:
+        self.group = group
+        self.demands = demands  # class id -> amount; empty for a resourceless group
+
+    def local(self, index: Index, first: int, end: int) -> Integers:
+        """The rows from `first` up to `end` that can fill the slot for their own tree."""
+        rows = EMPTY
+        if not self.demands:
+            rows = np.flatnonzero(index.rows.live[first:end]) + first
+        for number, (class_id, amount) in enumerate(self.demands.items()):
+            column = index.columns.get(class_id)
+            if column is None:
+                return EMPTY
+            span = column.span(first, end)
+            fitting = column.row[span][fits_mask(column, span, amount)]
+            rows = fitting if number == 0 else np.intersect1d(rows, fitting, assume_unique=True)
+        return rows[self.group.accepts(index, rows, own_tree=True)]
+
+    def shared(self, index: Index, sharing: Integers) -> Integers:
+        """Those of the `sharing` rows that can fill the slot for other trees."""
+        rows = sharing
+        for class_id, amount in self.demands.items():
+            column = index.columns.get(class_id)
+            if column is None or not column.count:
+                return EMPTY
+            positions = np.searchsorted(column.row[: column.count], rows)
+            positions = np.minimum(positions, column.count - 1)
+            has_class = column.row[positions] == rows
+            rows = rows[has_class & fits_mask(column, positions, amount)]
+        return rows[self.group.accepts(index, rows, own_tree=False)]
+
+
+class GroupMatcher:
+    """The rules of one group, prepared to be asked for many rows at once."""
+
+    def __init__(self, index: Index, group: RequestGroup) -> None:
+        self.suffix = group.suffix
+        self.one_provider = group.one_provider
+        required = group.traits.required
+        # Each required set as trait ids. For the unsuffixed group its providers together must
+        # meet them, so that is for `combine` to judge; what is forbidden is forbidden to each.
+        self.required_together: tuple[frozenset[int], ...] = ()
+        if not group.one_provider:
+            self.required_together = tuple(
+                frozenset(index.traits.ids[name] for name in names) for names in required
+            )
+        on_each = (
+            group.traits if group.one_provider else TraitRule(forbidden=group.traits.forbidden)
+        )
+        self._traits = trait_sets_accepted(index, on_each) if on_each else None
+        self._aggregates = _AggregateTest(index, group.aggregates) if group.aggregates else None
+        self._tree: range | None = None
+        if group.in_tree is not None:
+            row = index.row_of_uuid.get(group.in_tree)
+            self._tree = range(0) if row is None else index.tree_rows(row)
+        demands = {index.classes.ids[name]: amount for name, amount in group.resources.items()}
+        if group.one_provider:
+            self.slots = [Slot(self, demands)]
+        else:
+            self.slots = [Slot(self, {class_id: demands[class_id]}) for class_id in demands]
+
+    def accepts(self, index: Index, rows: Integers, *, own_tree: bool) -> Mask:
+        """Which of the rows meet the rules on traits, aggregates and tree."""
+        accepted = np.ones(len(rows), dtype=np.bool_)
+        if self._traits is not None:
+            accepted &= self._traits[index.rows.traits[rows]]
+        if self._aggregates is not None:
+            # An aggregate on a root spans its tree for the unsuffixed group: its own tree, not
+            # the trees that a provider shares with.
+            spanning = own_tree and not self.one_provider
+            accepted &= self._aggregates.accepts(index, rows, spanning)
+        if self._tree is not None:
+            accepted &= (rows >= self._tree.start) & (rows < self._tree.stop)
+        return accepted
+
+
+class _AggregateTest:
+    def __init__(self, index: Index, rule: AggregateRule) -> None:
+        sets = index.aggregate_sets
+        self._member = np.ones(len(sets.members), dtype=np.bool_)
+        for names in rule.required:
+            self._member &= sets.holding_any(names)
+        self._forbidden = sets.holding_any(rule.forbidden)
+
+    def accepts(self, index: Index, rows: Integers, spanning: bool) -> Mask:
+        own = index.rows.aggregates[rows]
+        member, forbidden = self._member[own], self._forbidden[own]
+        if spanning:
+            roots = index.rows.aggregates[index.rows.root[rows]]
+            # The provider or its root must meet the whole rule: half by each is not enough.
+            member = member | self._member[roots]
+            forbidden = forbidden | self._forbidden[roots]
+        return member & ~forbidden
+
+
+def trait_sets_accepted(index: Index, rule: TraitRule) -> Mask:
+    """For each set of traits in the index: whether a provider with it meets the rule."""
+    sets, ids = index.trait_sets, index.traits.ids
+    accepted = ~sets.holding_any(ids[name] for name in rule.forbidden)
+    for names in rule.required:
+        accepted &= sets.holding_any(ids[name] for name in names)
+    return accepted
+
+
+def fits_mask(column: ClassColumn, where: slice | Integers, amount: int) -> Mask:
+    """`model.fits` for many inventories at once."""
+    fitting: Mask = (
+        (column.used[where] + amount <= column.capacity[where])
+        & (column.min_unit[where] <= amount)
+        & (column.max_unit[where] >= amount)
+        & (amount % column.step_size[where] == 0)
+    )
+    return fitting
