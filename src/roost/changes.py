@@ -52,9 +52,5 @@ class Changes(Value, frozen=True, kw_only=True):
 
     def __bool__(self) -> bool:
         return bool(
-            self.usage
-            or self.generations
-            or self.provider_ids
-            or self.class_ids
-            or self.trait_ids
+            self.usage or self.generations or self.provider_ids or self.class_ids or self.trait_ids
         )

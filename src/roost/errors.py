@@ -192,8 +192,8 @@ class ProviderHasChildren(Conflict):
     def __init__(self, provider_uuid: str) -> None:
         self.provider_uuid = provider_uuid
         super().__init__(
-            f"Unable to delete resource provider {provider_uuid}: "
-            "Unable to delete parent: it has child providers."
+            f"Unable to delete parent resource provider {provider_uuid}: "
+            "It has child resource providers."
         )
 
 
@@ -209,15 +209,13 @@ class ProviderExists(Conflict):
 class ResourceClassExists(Conflict):
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"Resource class {name} already exists.")
+        super().__init__(f"Resource class already exists: {name}")
 
 
 class ResourceClassInUse(Conflict):
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(
-            f"Cannot delete resource class {name}. Class is in use in inventory."
-        )
+        super().__init__(f"Cannot delete resource class {name}. Class is in use in inventory.")
 
 
 class TraitInUse(Conflict):
@@ -231,8 +229,7 @@ class MissingInventory(Conflict):
         self.resource_class = resource_class
         self.provider_uuid = provider_uuid
         super().__init__(
-            f"Inventory for '{resource_class}' on resource provider "
-            f"'{provider_uuid}' does not exist."
+            f"Inventory for '{resource_class}' on resource provider '{provider_uuid}' invalid."
         )
 
 

@@ -64,9 +64,7 @@ def capacity(total: int, reserved: int, allocation_ratio: float) -> int:
 
 def fits_units(inventory: Inventory, amount: int) -> bool:
     """Whether one allocation of `amount` respects min_unit, max_unit and step_size."""
-    return (
-        inventory.min_unit <= amount <= inventory.max_unit and amount % inventory.step_size == 0
-    )
+    return inventory.min_unit <= amount <= inventory.max_unit and amount % inventory.step_size == 0
 
 
 def fits(inventory: Inventory, used: int, amount: int) -> bool:

@@ -11,6 +11,9 @@ def advance(index: Index, changes: Changes) -> None:
     rows = changes.rows
     index.classes.update(rows.resource_classes, gone=changes.class_ids)
     index.traits.update(rows.trait_names, gone=changes.trait_ids)
+    if changes.class_ids or changes.trait_ids:
+        # A class can be renamed.
+        index.fragments.clear()
     if changes.provider_ids:
         fresh = nodes_from(rows)
         moved = {
@@ -32,11 +35,14 @@ def advance(index: Index, changes: Changes) -> None:
 def _add_usage(index: Index, provider_id: int, class_id: int, amount: int) -> None:
     row = index.row_of_id.get(provider_id)
     column = index.columns.get(class_id)
-    position = None if row is None or column is None else column.position(row)
+    if row is None or column is None:
+        return
+    position = column.position(row)
     # Without an inventory there is nothing to show usage of; one that comes back later is read
     # from the tables with its usage.
-    if column is not None and position is not None:
+    if position is not None:
         column.used[position] += amount
+        index.forget_fragments(row)
 
 
 def _update_in_place(index: Index, number: int, node: Node | None) -> bool:
@@ -55,6 +61,7 @@ def _update_in_place(index: Index, number: int, node: Node | None) -> bool:
     )
     if not same_shape:
         return False
+    index.forget_fragments(row)
     index.rows.generation[row] = node.generation
     index.rows.modified[row] = node.modified
     for stock in node.stocks:

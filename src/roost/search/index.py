@@ -114,6 +114,8 @@ class Index:
         self.aggregate_sets: SetTable[str] = SetTable()
         # Aggregate -> the rows of the providers that share through it.
         self.sharing: dict[str, set[int]] = {}
+        # Text about whole trees that answers are made of: layout -> root row -> text.
+        self.fragments: dict[str, dict[int, str]] = {}
         self.dead_count = 0
 
     @classmethod
@@ -160,7 +162,14 @@ class Index:
                 column.capacity[position] = -1
             self.row_classes[row] = ()
         self.rows.live[root : last + 1] = False
+        self.forget_fragments(root)
         self.dead_count += last + 1 - root
+
+    def forget_fragments(self, row: int) -> None:
+        """What was written of the tree in which this row stands is no longer true."""
+        root = int(self.rows.root[row])
+        for kept in self.fragments.values():
+            kept.pop(root, None)
 
     def sweep(self) -> None:
         """Drop the dead rows when they outnumber the living ones."""

@@ -34,7 +34,7 @@ class Slot:
             span = column.span(first, end)
             fitting = column.row[span][fits_mask(column, span, amount)]
             rows = fitting if number == 0 else np.intersect1d(rows, fitting, assume_unique=True)
-        return rows[self.group.accepts(index, rows, own_tree=True)]
+        return rows[self.group.accepts(index, rows)]
 
     def shared(self, index: Index, sharing: Integers) -> Integers:
         """Those of the `sharing` rows that can fill the slot for other trees."""
@@ -47,7 +47,7 @@ class Slot:
             positions = np.minimum(positions, column.count - 1)
             has_class = column.row[positions] == rows
             rows = rows[has_class & fits_mask(column, positions, amount)]
-        return rows[self.group.accepts(index, rows, own_tree=False)]
+        return rows[self.group.accepts(index, rows)]
 
 
 class GroupMatcher:
@@ -79,16 +79,14 @@ class GroupMatcher:
         else:
             self.slots = [Slot(self, {class_id: demands[class_id]}) for class_id in demands]
 
-    def accepts(self, index: Index, rows: Integers, *, own_tree: bool) -> Mask:
+    def accepts(self, index: Index, rows: Integers) -> Mask:
         """Which of the rows meet the rules on traits, aggregates and tree."""
         accepted = np.ones(len(rows), dtype=np.bool_)
         if self._traits is not None:
             accepted &= self._traits[index.rows.traits[rows]]
         if self._aggregates is not None:
-            # An aggregate on a root spans its tree for the unsuffixed group: its own tree, not
-            # the trees that a provider shares with.
-            spanning = own_tree and not self.one_provider
-            accepted &= self._aggregates.accepts(index, rows, spanning)
+            # An aggregate on a root spans its whole tree, but not for suffixed groups.
+            accepted &= self._aggregates.accepts(index, rows, spanning=not self.one_provider)
         if self._tree is not None:
             accepted &= (rows >= self._tree.start) & (rows < self._tree.stop)
         return accepted
@@ -97,20 +95,20 @@ class GroupMatcher:
 class _AggregateTest:
     def __init__(self, index: Index, rule: AggregateRule) -> None:
         sets = index.aggregate_sets
-        self._member = np.ones(len(sets.members), dtype=np.bool_)
-        for names in rule.required:
-            self._member &= sets.holding_any(names)
+        self._required = [sets.holding_any(names) for names in rule.required]
         self._forbidden = sets.holding_any(rule.forbidden)
 
-    def accepts(self, index: Index, rows: Integers, spanning: bool) -> Mask:
-        own = index.rows.aggregates[rows]
-        member, forbidden = self._member[own], self._forbidden[own]
-        if spanning:
-            roots = index.rows.aggregates[index.rows.root[rows]]
-            # The provider or its root must meet the whole rule: half by each is not enough.
-            member = member | self._member[roots]
-            forbidden = forbidden | self._forbidden[roots]
-        return member & ~forbidden
+    def accepts(self, index: Index, rows: Integers, *, spanning: bool) -> Mask:
+        numbers = index.rows.aggregates
+        own, above = numbers[rows], numbers[index.rows.root[rows]] if spanning else None
+
+        def member(sets: Mask) -> Mask:
+            return sets[own] if above is None else sets[own] | sets[above]
+
+        accepted = ~member(self._forbidden)
+        for sets in self._required:
+            accepted &= member(sets)
+        return accepted
 
 
 def trait_sets_accepted(index: Index, rule: TraitRule) -> Mask:

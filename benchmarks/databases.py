@@ -1,0 +1,76 @@
+"""Throw-away database servers to measure on: those of the tests, with room for a large cloud."""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import servers
+
+DATABASES = ("mariadb", "postgresql", "sqlite")
+
+
+class Database(Protocol):
+    """Where both sides keep their rows, each in a database of its own."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def process_id(self) -> int | None:
+        """The process whose children do the work; none where the service does it itself."""
+
+    def create_database(self) -> str: ...
+
+    def drop_database(self, url: str) -> None: ...
+
+
+class MariaDB(servers.MariaDB):
+    @property
+    def process_id(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    def _serve_command(self) -> list[str]:
+        # The last value of an option counts.
+        return [*super()._serve_command(), "--innodb-buffer-pool-size=1G", "--local-infile=1"]
+
+
+class PostgreSQL(servers.PostgreSQL):
+    @property
+    def process_id(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    def _serve_command(self) -> list[str]:
+        settings = ["shared_buffers=512MB", "work_mem=16MB", "max_wal_size=4GB"]
+        return [*super()._serve_command(), *(word for s in settings for word in ("-c", s))]
+
+
+class SQLite:
+    """Files in a temporary folder: for trying out the program, not for numbers."""
+
+    title = "SQLite"
+    process_id = None
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._count = 0
+
+    def create_database(self) -> str:
+        self._count += 1
+        return f"sqlite:///{self._folder / f'{self._count}.db'}"
+
+    def drop_database(self, url: str) -> None:
+        Path(url.removeprefix("sqlite:///")).unlink()
+
+
+@contextlib.contextmanager
+def serve(kind: str) -> Iterator[Database]:
+    """A server of that kind, for as long as the context lasts."""
+    if kind == "sqlite":
+        with tempfile.TemporaryDirectory(prefix="roost-benchmark-") as folder:
+            yield SQLite(Path(folder))
+        return
+    server = MariaDB() if kind == "mariadb" else PostgreSQL()
+    with server:
+        yield server

@@ -1,0 +1,51 @@
+"""/resource_providers/{uuid}/aggregates."""
+
+import functools
+
+from roost.api import bodies
+from roost.api.messages import Reply, Request
+from roost.api.schemas import aggregates as schema
+from roost.api.schemas import canonical_uuid
+from roost.api.versions import Version
+from roost.api.wording import Wordings, worded
+from roost.errors import ProviderGenerationConflict
+from roost.model import ProviderAggregates
+from roost.operations.provider_reads import read_aggregates, read_provider
+from roost.operations.replace_aggregates import replace_aggregates
+from roost.service import Roost
+
+WORDINGS: Wordings = {
+    ProviderGenerationConflict: "Resource provider's generation already changed. "
+    "Please update the generation and try again."
+}
+
+
+def get(roost: Roost, request: Request, uuid: str) -> Reply:
+    return _show(read_aggregates(roost, provider_uuid=uuid), request.version)
+
+
+def put(roost: Roost, request: Request, uuid: str) -> Reply:
+    carries_generation = request.version >= (1, 19)
+    body = bodies.read(
+        request.body,
+        schema.PUT if carries_generation else schema.PUT_LIST,
+        missing=functools.partial(read_provider, roost, uuid=uuid),
+    )
+    aggregates = body["aggregates"] if carries_generation else body
+    generation = body["resource_provider_generation"] if carries_generation else None
+    with worded(WORDINGS):
+        changed = replace_aggregates(
+            roost,
+            provider_uuid=uuid,
+            # Two spellings of one UUID are one aggregate.
+            aggregates=list(dict.fromkeys(map(canonical_uuid, aggregates))),
+            expected_generation=None if generation is None else bodies.whole(generation),
+        )
+    return _show(changed, request.version)
+
+
+def _show(found: ProviderAggregates, version: Version) -> Reply:
+    body: dict[str, object] = {"aggregates": found.aggregates}
+    if version >= (1, 19):
+        body["resource_provider_generation"] = found.generation
+    return Reply(body=body, shows_state=True)

@@ -1,0 +1,126 @@
+"""Reading the body of a request as JSON, and refusing what no schema can describe."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from roost.api import schemas
+from roost.api.errors import HttpError
+from roost.api.schemas import Schema
+
+# Valid bodies are less than ten levels deep.
+_DEPTH_MAX = 32
+
+INTEGER_64_MAX = 2**63 - 1
+
+
+def read(body: bytes, schema: Schema, *, missing: Callable[[], object] | None = None) -> Any:
+    """The body, valid by the schema.
+
+    `missing` raises if what the path names does not exist: that is said before anything about the
+    body, and is only looked up when there is something to say about the body.
+    """
+    try:
+        value = decode(body)
+        schemas.validate(value, schema, "JSON does not validate: {}")
+    except HttpError:
+        if missing is not None:
+            missing()
+        raise
+    return value
+
+
+def decode(body: bytes) -> Any:
+    """The JSON value in a body, or a 400 that says what is wrong with it."""
+    try:
+        text = body.decode("utf-8")
+        value = json.loads(
+            text,
+            object_pairs_hook=_unique_keys,
+            parse_int=_integer,
+            parse_float=_number,
+            parse_constant=_constant,
+        )
+    except RecursionError:
+        raise _malformed("nested too deeply") from None
+    except ValueError as error:  # which errors of encoding and of JSON are, too
+        raise _malformed(str(error)) from None
+    # Neither can be without an escape, so most bodies need no second look.
+    if "\\u" in text:
+        _refuse_strange_text(value)
+    if text.count("{") + text.count("[") > _DEPTH_MAX:
+        _refuse_depth(value)
+    return value
+
+
+def whole(value: float) -> int:
+    """A number that JSON schema takes for an integer, as one: 1.0 is 1."""
+    number = int(value)
+    if abs(number) > INTEGER_64_MAX:
+        raise HttpError(400, f"JSON does not validate: {value} is too large")
+    return number
+
+
+def _malformed(reason: str) -> HttpError:
+    return HttpError(400, f"Malformed JSON: {reason}")
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key {twice!r} is given twice")
+    for key in value:
+        # Patterns end in `$`, which a newline at the very end passes unseen.
+        if key.endswith("\n"):
+            raise ValueError(f"the key {key!r} ends in a newline")
+    return value
+
+
+def _integer(digits: str) -> int:
+    # Checked before the conversion, which is slow for very many digits.
+    if len(digits) > 20 or abs(int(digits)) > INTEGER_64_MAX:
+        raise ValueError(f"the number {digits[:40]} is too large")
+    return int(digits)
+
+
+def _number(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {digits[:40]} is too large")
+    return number
+
+
+def _constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number")
+
+
+def _refuse_strange_text(value: Any) -> None:
+    remaining = [value]
+    while remaining:
+        item = remaining.pop()
+        if isinstance(item, str):
+            if "\0" in item:
+                raise _malformed("a string contains a NUL character")
+            if any("\ud800" <= character <= "\udfff" for character in item):
+                raise _malformed("a string contains half a surrogate pair")
+        elif isinstance(item, dict):
+            remaining.extend(item)
+            remaining.extend(item.values())
+        elif isinstance(item, list):
+            remaining.extend(item)
+
+
+def _refuse_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(_DEPTH_MAX):
+        level = [
+            child
+            for item in level
+            if isinstance(item, dict | list)
+            for child in (item.values() if isinstance(item, dict) else item)
+        ]
+    if level:
+        raise _malformed("nested too deeply")

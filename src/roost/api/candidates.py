@@ -1,0 +1,118 @@
+"""GET /allocation_candidates."""
+
+from typing import Any
+
+from roost.api import query_string
+from roost.api.error_table import QUERY_BAD_VALUE
+from roost.api.errors import HttpError
+from roost.api.messages import Reply, Request
+from roost.api.request_groups import parse_groups, parse_same_subtree
+from roost.api.schemas import candidates as schema
+from roost.api.versions import Version
+from roost.api.wording import Wordings, worded
+from roost.errors import UnknownResourceClass
+from roost.model import Candidate, Candidates, ProviderSummary
+from roost.operations.find_candidates import find_candidates
+from roost.query import CandidateQuery, TraitRule
+from roost.service import Roost
+
+WORDINGS: Wordings = {
+    UnknownResourceClass: "Invalid resource class in resources parameter: {error}"
+}
+
+
+def get(roost: Roost, request: Request) -> Reply:
+    query = parse(request.query_string, request.version)
+    with worded(WORDINGS):
+        found = find_candidates(roost, query=query)
+    return Reply(body=render(found, query, request.version), shows_state=True)
+
+
+def parse(text: str, version: Version) -> CandidateQuery:
+    parameters = query_string.parse(text, schema.query(version))
+    groups = parse_groups(parameters, version)
+    same_subtree = parse_same_subtree(parameters.get("same_subtree", ()), groups)
+    policies = parameters.get("group_policy")
+    if policies is None and sum(group.suffix != "" for group in groups) > 1:
+        raise HttpError(
+            400,
+            'The "group_policy" parameter is required when specifying more than one '
+            '"resources{N}" parameter.',
+        )
+    limits = parameters.get("limit")
+    return CandidateQuery(
+        groups=groups,
+        # Repeated, the first of these two counts.
+        isolate=policies is not None and policies[0] == "isolate",
+        limit=None if limits is None else _parse_limit(limits[0]),
+        same_subtree=same_subtree,
+        root_traits=_parse_root_traits(parameters, version),
+        nested_aware=version >= (1, 29),
+        distinguish_groups=version >= (1, 34),
+    )
+
+
+def _parse_limit(digits: str) -> int | None:
+    # More than can be counted is no limit, and Python refuses to convert very many digits.
+    return None if len(digits) > 18 else int(digits)
+
+
+def _parse_root_traits(parameters: query_string.Parameters, version: Version) -> TraitRule:
+    text = query_string.once(parameters, "root_required")
+    if text is None:
+        return TraitRule()
+    traits = query_string.parse_traits([text], version, may_repeat=False)
+    conflicts = query_string.conflicting_traits(traits)
+    if conflicts:
+        raise HttpError(
+            400,
+            "Conflicting required and forbidden traits found in root_required: "
+            + ", ".join(conflicts),
+            QUERY_BAD_VALUE,
+        )
+    return traits
+
+
+def render(found: Candidates, query: CandidateQuery, version: Version) -> dict[str, Any]:
+    # Before 1.27 a summary shows the classes that were asked for, and no others.
+    asked = frozenset(name for group in query.groups for name in group.resources)
+    return {
+        "allocation_requests": [_request(candidate, version) for candidate in found.candidates],
+        "provider_summaries": {
+            summary.uuid: _summary(summary, asked, version) for summary in found.summaries
+        },
+    }
+
+
+def _request(candidate: Candidate, version: Version) -> dict[str, Any]:
+    if version < (1, 12):
+        return {
+            "allocations": [
+                {"resource_provider": {"uuid": uuid}, "resources": resources}
+                for uuid, resources in candidate.allocations.items()
+            ]
+        }
+    request: dict[str, Any] = {
+        "allocations": {
+            uuid: {"resources": resources} for uuid, resources in candidate.allocations.items()
+        }
+    }
+    if version >= (1, 34):
+        request["mappings"] = candidate.mappings
+    return request
+
+
+def _summary(summary: ProviderSummary, asked: frozenset[str], version: Version) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "resources": {
+            name: {"capacity": capacity, "used": used}
+            for name, (capacity, used) in summary.resources.items()
+            if version >= (1, 27) or name in asked
+        }
+    }
+    if version >= (1, 17):
+        shown["traits"] = summary.traits
+    if version >= (1, 29):
+        shown["parent_provider_uuid"] = summary.parent_uuid
+        shown["root_provider_uuid"] = summary.root_uuid
+    return shown

@@ -1,0 +1,64 @@
+"""What the framework knows of a request, checked and made into a `Request`."""
+
+import falcon
+
+from roost.api import errors
+from roost.api.errors import HttpError
+from roost.api.messages import Request
+from roost.api.routes import Route
+from roost.api.versions import Version
+
+# Far more than any honest request; a body is held in memory as a whole.
+BODY_BYTES_MAX = 64 * 1024 * 1024
+
+
+def check_length(request: falcon.Request) -> None:
+    """Refuse a length that is none, and a body of which nobody says what it is."""
+    length = _content_length(request)
+    if length and not request.content_type:
+        raise HttpError(400, "content-type header required when content-length > 0")
+    if length > BODY_BYTES_MAX:
+        raise HttpError(413)
+
+
+def check_media_types(request: falcon.Request, route: Route) -> None:
+    """Refuse a body that is not JSON, and a client that does not want JSON."""
+    sent = request.content_type
+    if route.reads_json and (sent or "").partition(";")[0].strip().lower() != errors.JSON:
+        raise HttpError(415, f"The media type {sent} is not supported, use {errors.JSON}")
+    if route.gives_json and not request.client_accepts(errors.JSON):
+        raise HttpError(406, f"Only {errors.JSON} is provided")
+
+
+def read(request: falcon.Request, version: Version) -> Request:
+    """The request, without the framework."""
+    return Request(
+        version=version,
+        root_path=request.root_path,
+        query_string=request.query_string,
+        body=_read_body(request),
+    )
+
+
+def _read_body(request: falcon.Request) -> bytes:
+    # A body in chunks has no length; only some servers let it be read to its end.
+    chunked = request.get_header("transfer-encoding") is not None
+    if not chunked or not request.env.get("wsgi.input_terminated", False):
+        return request.bounded_stream.read(_content_length(request))
+    body: bytes = request.stream.read(BODY_BYTES_MAX + 1)
+    if len(body) > BODY_BYTES_MAX:
+        raise HttpError(413)
+    return body
+
+
+def error_media_type(request: falcon.Request) -> str:
+    """In which form the sender wants to be told of an error."""
+    return request.client_prefers((errors.JSON, errors.HTML)) or errors.PLAIN
+
+
+def _content_length(request: falcon.Request) -> int:
+    try:
+        length = request.content_length
+    except falcon.HTTPInvalidHeader:
+        raise HttpError(400, "content-length header must be an integer") from None
+    return length or 0

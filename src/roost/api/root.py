@@ -1,0 +1,16 @@
+"""GET /: which versions there are."""
+
+from roost.api.messages import Reply, Request
+from roost.api.versions import VERSION_MAX, VERSION_MIN
+from roost.service import Roost
+
+
+def get(roost: Roost, request: Request) -> Reply:
+    version = {
+        "id": "v1.0",
+        "max_version": str(VERSION_MAX),
+        "min_version": str(VERSION_MIN),
+        "status": "CURRENT",
+        "links": [{"rel": "self", "href": ""}],
+    }
+    return Reply(body={"versions": [version]}, shows_state=True)

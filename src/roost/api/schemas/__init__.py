@@ -1,0 +1,71 @@
+"""JSON schemas of bodies and query strings, one module for each resource.
+
+A refusal quotes the schema and the value, in the words of the jsonschema library: clients see it.
+So the schemas are written out as the API has always shown them.
+"""
+
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+# jsonschema has no type hints of its own.
+import jsonschema  # type: ignore[import-untyped]
+from jsonschema.validators import extend  # type: ignore[import-untyped]
+
+from roost.api.errors import HttpError
+
+Schema = Mapping[str, Any]
+
+_FORMATS = jsonschema.FormatChecker(formats=())
+
+_UUID_CHARACTERS = re.compile(r"[0-9a-fA-F-]+")
+
+
+def is_uuid(value: object) -> bool:
+    """Whether a text is a UUID, with or without dashes."""
+    if not isinstance(value, str) or not _UUID_CHARACTERS.fullmatch(value):
+        return False
+    try:
+        uuid.UUID(value)
+    except ValueError:
+        return False
+    return True
+
+
+def canonical_uuid(value: str) -> str:
+    """A UUID in the one form in which it is stored; other texts stay as they are."""
+    return str(uuid.UUID(value)) if is_uuid(value) else value
+
+
+def _check_uuid(value: object) -> bool:
+    # What is no string is the business of `type`.
+    return not isinstance(value, str) or is_uuid(value)
+
+
+_FORMATS.checks("uuid")(_check_uuid)
+
+
+def _pattern(
+    validator: Any, pattern: str, instance: object, schema: Schema
+) -> Iterator[jsonschema.ValidationError]:
+    # `$` also matches before a newline at the very end, which no name may have.
+    if isinstance(instance, str) and (instance.endswith("\n") or not re.search(pattern, instance)):
+        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+_Validator = extend(jsonschema.Draft7Validator, {"pattern": _pattern})
+
+# A validator for each schema, by identity: schemas are made once and never change.
+_validators: dict[int, tuple[Schema, Any]] = {}
+
+
+def validate(value: object, schema: Schema, sentence: str) -> None:
+    """Refuse a value that is not as the schema says; `{}` in the sentence is the reason."""
+    _, validator = _validators.get(id(schema), (None, None))
+    if validator is None:
+        validator = _Validator(schema, format_checker=_FORMATS)
+        _validators[id(schema)] = (schema, validator)
+    error = jsonschema.exceptions.best_match(validator.iter_errors(value))
+    if error is not None:
+        raise HttpError(400, sentence.format(error))

@@ -1,0 +1,165 @@
+"""Bodies of allocations: of one consumer, of several, and within a reshape."""
+
+from typing import Any
+
+from roost.api.schemas import Schema
+from roost.api.schemas.inventories import CLASS_PATTERN, PUT_ALL
+from roost.api.versions import Version
+
+_UUID_PATTERN = "^[0-9a-fA-F-]{36}$"
+
+_RESOURCES = {
+    "type": "object",
+    "minProperties": 1,
+    "patternProperties": {CLASS_PATTERN: {"type": "integer", "minimum": 1}},
+    "additionalProperties": False,
+}
+
+_IDENTIFIER = {"type": "string", "minLength": 1, "maxLength": 255}
+
+# Before 1.12: a list with one entry for each provider.
+_LIST: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "allocations": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "properties": {
+                    "resource_provider": {
+                        "type": "object",
+                        "properties": {"uuid": {"type": "string", "format": "uuid"}},
+                        "additionalProperties": False,
+                        "required": ["uuid"],
+                    },
+                    "resources": _RESOURCES,
+                },
+                "required": ["resource_provider", "resources"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["allocations"],
+    "additionalProperties": False,
+}
+
+_LIST_WITH_OWNER: dict[str, Any] = {
+    **_LIST,
+    "properties": {**_LIST["properties"], "project_id": _IDENTIFIER, "user_id": _IDENTIFIER},
+    "required": ["allocations", "project_id", "user_id"],
+}
+
+_BY_PROVIDER = {
+    _UUID_PATTERN: {
+        "type": "object",
+        # A generation is what GET shows; it may come back, and is ignored.
+        "properties": {"generation": {"type": "integer"}, "resources": _RESOURCES},
+        "required": ["resources"],
+        "additionalProperties": False,
+    }
+}
+
+_GENERATION = {"type": ["integer", "null"], "additionalProperties": False}
+
+# What candidates say about groups may be sent back, and is ignored.
+_MAPPINGS = {
+    "type": "object",
+    "minProperties": 1,
+    "patternProperties": {
+        "[a-zA-Z0-9_-]{1,64}": {
+            "type": "array",
+            "minItems": 1,
+            "items": {"type": "string", "format": "uuid"},
+        }
+    },
+}
+
+_TYPE = {"type": "string", "pattern": "^[A-Z0-9_]+$", "minLength": 1, "maxLength": 255}
+
+
+def _consumer(version: tuple[int, int], *, may_be_empty: bool) -> dict[str, Any]:
+    """What one consumer shall hold, as of a version from 1.12."""
+    properties: dict[str, Any] = {
+        "allocations": {
+            "type": "object",
+            "minProperties": 0 if may_be_empty else 1,
+            "patternProperties": _BY_PROVIDER,
+            "additionalProperties": False,
+        },
+        "project_id": _IDENTIFIER,
+        "user_id": _IDENTIFIER,
+    }
+    required = ["allocations", "project_id", "user_id"]
+    if version >= (1, 28):
+        properties["consumer_generation"] = _GENERATION
+        required.append("consumer_generation")
+    if version >= (1, 34):
+        properties["mappings"] = _MAPPINGS
+    if version >= (1, 38):
+        properties["consumer_type"] = _TYPE
+        required.append("consumer_type")
+    return {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        "required": required,
+    }
+
+
+def _consumers(version: tuple[int, int], *, minimum: int) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "minProperties": minimum,
+        "additionalProperties": False,
+        "patternProperties": {_UUID_PATTERN: _consumer(version, may_be_empty=True)},
+    }
+
+
+def _reshape(version: tuple[int, int]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "inventories": {
+                "type": "object",
+                "patternProperties": {_UUID_PATTERN: PUT_ALL},
+                "minProperties": 1,
+                "additionalProperties": False,
+            },
+            "allocations": _consumers(version, minimum=0),
+        },
+        "required": ["inventories", "allocations"],
+        "additionalProperties": False,
+    }
+
+
+_PUT: dict[tuple[int, int], Schema] = {
+    (1, 0): _LIST,
+    (1, 8): _LIST_WITH_OWNER,
+    (1, 12): _consumer((1, 12), may_be_empty=False),
+    (1, 28): _consumer((1, 28), may_be_empty=True),
+    (1, 34): _consumer((1, 34), may_be_empty=True),
+    (1, 38): _consumer((1, 38), may_be_empty=True),
+}
+_POST: dict[tuple[int, int], Schema] = {
+    since: _consumers(since, minimum=1) for since in ((1, 13), (1, 28), (1, 34), (1, 38))
+}
+_RESHAPE: dict[tuple[int, int], Schema] = {
+    since: _reshape(since) for since in ((1, 30), (1, 34), (1, 38))
+}
+
+
+def put(version: Version) -> Schema:
+    return _newest(_PUT, version)
+
+
+def post(version: Version) -> Schema:
+    return _newest(_POST, version)
+
+
+def reshape(version: Version) -> Schema:
+    return _newest(_RESHAPE, version)
+
+
+def _newest(schemas: dict[tuple[int, int], Schema], version: Version) -> Schema:
+    return schemas[max(since for since in schemas if since <= version)]

@@ -1,0 +1,55 @@
+"""Bodies of inventories."""
+
+from typing import Any
+
+from roost.model import INTEGER_MAX
+
+CLASS_PATTERN = "^[A-Z0-9_]+$"
+
+_GENERATION = {"type": "integer"}
+
+
+def _unit(minimum: int) -> dict[str, Any]:
+    return {"type": "integer", "maximum": INTEGER_MAX, "minimum": minimum}
+
+
+# Of one inventory, whatever else its body says.
+_INVENTORY: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "resource_provider_generation": _GENERATION,
+        "total": _unit(1),
+        "reserved": _unit(0),
+        "min_unit": _unit(1),
+        "max_unit": _unit(1),
+        "step_size": _unit(1),
+        "allocation_ratio": {"type": "number", "maximum": 3.40282e38},
+    },
+    "required": ["total"],
+    "additionalProperties": False,
+}
+
+POST = {
+    **_INVENTORY,
+    "properties": {
+        **_INVENTORY["properties"],
+        "resource_class": {"type": "string", "pattern": CLASS_PATTERN},
+    },
+    "required": ["total", "resource_class"],
+}
+
+PUT_ONE = {**_INVENTORY, "required": ["total", "resource_provider_generation"]}
+
+PUT_ALL: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "resource_provider_generation": _GENERATION,
+        "inventories": {
+            "type": "object",
+            "patternProperties": {CLASS_PATTERN: _INVENTORY},
+            "additionalProperties": False,
+        },
+    },
+    "required": ["resource_provider_generation", "inventories"],
+    "additionalProperties": False,
+}

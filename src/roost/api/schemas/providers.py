@@ -1,0 +1,47 @@
+"""Bodies and query strings of /resource_providers."""
+
+from typing import Any
+
+from roost.api.schemas import Schema
+from roost.api.versions import Version
+
+_NAME = {"type": "string", "maxLength": 200}
+_UUID = {"type": "string", "format": "uuid"}
+_PARENT = {"anyOf": [_UUID, {"type": "null"}]}
+
+
+def _object(properties: dict[str, Any], required: list[str] | None = None) -> Schema:
+    needs = {"required": required} if required else {}
+    return {"type": "object", "properties": properties, **needs, "additionalProperties": False}
+
+
+_CREATE = _object({"name": _NAME, "uuid": _UUID}, ["name"])
+_CREATE_NESTED = _object({"name": _NAME, "uuid": _UUID, "parent_provider_uuid": _PARENT}, ["name"])
+_UPDATE = _object({"name": _NAME}, ["name"])
+_UPDATE_NESTED = _object({"name": _NAME, "parent_provider_uuid": _PARENT}, ["name"])
+
+# The parameters of a list, by the version that brought each.
+_LIST_PARAMETERS: list[tuple[tuple[int, int], str, dict[str, str]]] = [
+    ((1, 0), "name", {"type": "string"}),
+    ((1, 0), "uuid", _UUID),
+    ((1, 3), "member_of", {"type": "string"}),
+    ((1, 4), "resources", {"type": "string"}),
+    ((1, 14), "in_tree", _UUID),
+    ((1, 18), "required", {"type": "string"}),
+]
+_LISTS = {
+    since: _object({name: kind for when, name, kind in _LIST_PARAMETERS if when <= since})
+    for since, _, _ in _LIST_PARAMETERS
+}
+
+
+def creation(version: Version) -> Schema:
+    return _CREATE_NESTED if version >= (1, 14) else _CREATE
+
+
+def update(version: Version) -> Schema:
+    return _UPDATE_NESTED if version >= (1, 14) else _UPDATE
+
+
+def listing(version: Version) -> Schema:
+    return _LISTS[max(since for since in _LISTS if since <= version)]

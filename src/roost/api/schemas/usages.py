@@ -1,0 +1,37 @@
+"""The query string of GET /usages."""
+
+from typing import Any
+
+from roost.api.schemas import Schema
+from roost.api.versions import Version
+
+_TEXT = {"type": "string", "minLength": 1, "maxLength": 255}
+
+
+def _query(properties: dict[str, Any]) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": ["project_id"],
+        "additionalProperties": False,
+    }
+
+
+_QUERY = _query({"project_id": _TEXT, "user_id": _TEXT})
+
+_QUERY_BY_TYPE = _query(
+    {
+        "project_id": _TEXT,
+        "user_id": _TEXT,
+        "consumer_type": {
+            "type": "string",
+            "pattern": "^[A-Z0-9_]+$|^all$|^unknown$",
+            "minLength": 1,
+            "maxLength": 255,
+        },
+    }
+)
+
+
+def query(version: Version) -> Schema:
+    return _QUERY_BY_TYPE if version >= (1, 38) else _QUERY

@@ -1,0 +1,24 @@
+"""The settings that a command works with."""
+
+from pathlib import Path
+
+from roost.cli.failure import Failure
+from roost.settings import Settings, SettingsError, default_config_files, load_settings
+
+
+def read_settings(
+    config_files: tuple[Path, ...], database: str | None = None, auth: str | None = None
+) -> Settings:
+    """The settings, with what the command line says on top."""
+    given = {("placement_database", "connection"): database, ("api", "auth_strategy"): auth}
+    # Somebody who has configured nothing tries roost out. Somebody who has, and has not said how
+    # to authenticate, must never get a service without authentication.
+    configured = bool(config_files or default_config_files())
+    try:
+        return load_settings(
+            config_files=config_files,
+            overrides={name: value for name, value in given.items() if value is not None},
+            defaults={} if configured else {("api", "auth_strategy"): "noauth2"},
+        )
+    except SettingsError as error:
+        raise Failure(str(error)) from error

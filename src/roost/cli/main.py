@@ -1,0 +1,49 @@
+"""The `roost` command."""
+
+import sys
+
+import click
+from click.shell_completion import get_completion_class
+
+from roost import __version__
+from roost.cli.database import database
+from roost.cli.failure import Failure
+from roost.cli.serve import serve
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="roost")
+def roost() -> None:
+    """A placement service: where does this request fit?"""
+
+
+@roost.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print what makes SHELL complete `roost`.
+
+    \\b
+    bash:  roost completion bash > ~/.local/share/bash-completion/completions/roost
+    zsh:   roost completion zsh > "${fpath[1]}/_roost"
+    fish:  roost completion fish > ~/.config/fish/completions/roost.fish
+    """
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise Failure(f"no completion for {shell}")
+    click.echo(kind(roost, {}, "roost", "_ROOST_COMPLETE").source())
+
+
+roost.add_command(serve)
+roost.add_command(database)
+
+
+def main() -> None:
+    """Run the command; what cannot be done is one line on stderr and exit code 1."""
+    try:
+        # Bad usage ends here with exit code 2, as click does it.
+        roost(prog_name="roost")
+    except Failure as failure:
+        click.echo(f"roost: {failure}", err=True)
+        sys.exit(1)

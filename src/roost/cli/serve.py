@@ -1,0 +1,47 @@
+"""`roost serve`: the API over HTTP."""
+
+from pathlib import Path
+
+import click
+
+from roost.cli.options import config_file_option, database_option
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port", default=8778, show_default=True, type=click.IntRange(1, 65535), help="The port."
+)
+@database_option
+@click.option(
+    "--workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many processes answer requests.",
+)
+@click.option(
+    "--auth",
+    type=click.Choice(["keystone", "noauth2"]),
+    help="Who checks tokens; noauth2 believes every token. "
+    "Default: as configured; noauth2 where nothing is configured.",
+)
+@config_file_option
+def serve(
+    host: str,
+    port: int,
+    database: str | None,
+    workers: int,
+    auth: str | None,
+    config_files: tuple[Path, ...],
+) -> None:
+    """Serve the API over HTTP.
+
+    Without any configuration: on this machine only, with an embedded database, and without
+    authentication. Tables are created or migrated first, unless
+    [placement_database]sync_on_startup is false.
+    """
+    from roost.cli.configuration import read_settings
+    from roost.cli.server import run_server
+
+    run_server(read_settings(config_files, database, auth), host=host, port=port, workers=workers)

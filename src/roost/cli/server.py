@@ -1,0 +1,100 @@
+"""The HTTP server behind `roost serve`."""
+
+import functools
+import ipaddress
+import logging
+import socket
+
+from granian.constants import Interfaces
+from granian.log import LogLevels
+from granian.server import Server
+from rich.console import Console
+
+from roost import wsgi
+from roost.cli.failure import Failure
+from roost.cli.show import database_shown
+from roost.cli.tables import sync_tables
+from roost.settings import Settings, SettingsError
+
+# A request waits for the database much of its time; more threads than this only get in each
+# other's way.
+THREADS = 8
+
+# How long a worker may finish what it has begun, after SIGTERM.
+STOP_SECONDS_MAX = 30
+
+
+def run_server(settings: Settings, *, host: str, port: int, workers: int) -> None:
+    """Serve until SIGTERM or Ctrl-C, and finish what is in flight then."""
+    try:
+        wsgi.check_authentication(settings)
+    except SettingsError as error:
+        raise Failure(str(error)) from error
+    _refuse_taken_port(host, port)
+    # Once, before there are several workers that would all want to.
+    if settings.database.sync_on_startup is not False:
+        sync_tables(settings)
+    _greet(host, port, settings)
+    server = Server(
+        "roost.wsgi:application",
+        address=host,
+        port=port,
+        interface=Interfaces.WSGI,
+        workers=workers,
+        blocking_threads=THREADS,
+        websockets=False,
+        workers_kill_timeout=STOP_SECONDS_MAX,
+        respawn_failed_workers=True,
+        log_level=LogLevels.error,
+    )
+    server.serve(target_loader=functools.partial(load_worker, settings), wrap_loader=False)
+
+
+def load_worker(settings: Settings) -> wsgi.Application:
+    """What each worker process serves. The parent has opened nothing that it could inherit."""
+    logging.basicConfig(
+        level=logging.DEBUG if settings.debug else logging.INFO,
+        format="%(asctime)s %(process)d %(levelname)s %(name)s %(message)s",
+    )
+    return wsgi.LazyApplication(
+        functools.partial(wsgi.build_application, settings=settings, sync=False)
+    )
+
+
+def _refuse_taken_port(host: str, port: int) -> None:
+    # The server would share the port with another one of the same user, and each would get some
+    # of the requests.
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        raise Failure(f"cannot listen on {_address(host, port)}: {error.strerror}") from error
+
+
+def _greet(host: str, port: int, settings: Settings) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"[bold]roost[/bold] listens on [bold]http://{_address(host, port)}[/bold]")
+    console.print(f"  database        {database_shown(settings.database_url)}", markup=False)
+    if is_loopback(host):
+        console.print("  network         this machine only (loopback)")
+    if settings.auth_strategy == "noauth2":
+        console.print("  authentication  none: noauth2 believes every token (development)")
+        if not is_loopback(host):
+            console.print(
+                "  [bold red]Everybody who reaches this address can change everything.[/bold red]"
+            )
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,43 @@
+"""What commands do with the tables of a database, which may be out of reach."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from roost import wsgi
+from roost.cli.failure import Failure
+from roost.cli.show import database_shown
+from roost.errors import Unavailable
+from roost.settings import Settings
+from roost.store import migrate, standard
+from roost.store.store import Store
+
+
+def sync_tables(settings: Settings) -> str | None:
+    """Create or migrate the tables and what is standard in them; gives back their version."""
+    with _open(settings) as store:
+        migrate.sync(store.engine)
+        standard.synchronise(store)
+        return migrate.version(store.engine)
+
+
+def tables_version(settings: Settings) -> str | None:
+    with _open(settings) as store:
+        return migrate.version(store.engine)
+
+
+@contextmanager
+def _open(settings: Settings) -> Iterator[Store]:
+    try:
+        store = wsgi.open_store(settings)
+        try:
+            yield store
+        finally:
+            # No connection may be open when worker processes are forked.
+            store.dispose()
+    except (Unavailable, SQLAlchemyError, ValueError, ImportError, OSError) as error:
+        # The first line says it; what follows is for those who read the driver's source.
+        reason = str(error).partition("\n")[0]
+        where = database_shown(settings.database_url)
+        raise Failure(f"cannot use the database {where}: {reason}") from error

@@ -1,0 +1,34 @@
+"""PUT /allocations/{consumer} and POST /allocations"""
+
+from collections.abc import Sequence
+
+from roost.claims import check_room
+from roost.model import ConsumerChange
+from roost.operations.replacement import (
+    known_classes,
+    moved_providers,
+    read_before,
+    read_consumers,
+    save_consumers,
+)
+from roost.service import Roost
+from roost.store.transaction import Transaction
+
+
+def allocate(roost: Roost, *, changes: Sequence[ConsumerChange]) -> None:
+    """Replace what consumers hold: all of them, or none.
+
+    A consumer comes into being with its first allocation and goes with its last. The search
+    proposed; here it is decided, on what the transaction itself reads.
+    """
+
+    def unit(tx: Transaction) -> None:
+        consumers = read_consumers(tx, changes)
+        before = read_before(tx, changes, consumers)
+        class_ids = known_classes(tx, before, changes)
+        check_room(before.stocks, before.released, changes, class_ids)
+        moved = moved_providers(before, changes)
+        tx.providers.advance([(before.providers[uuid], 1) for uuid in moved], modified=False)
+        save_consumers(tx, before, changes, class_ids, roost.settings)
+
+    roost.store.run(unit, retry_count=roost.settings.allocation_conflict_retry_count)

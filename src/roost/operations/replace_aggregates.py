@@ -1,0 +1,37 @@
+"""PUT /resource_providers/{uuid}/aggregates"""
+
+from collections.abc import Sequence
+
+from roost.model import ProviderAggregates
+from roost.service import Roost
+from roost.store.transaction import Transaction
+
+
+def replace_aggregates(
+    roost: Roost,
+    *,
+    provider_uuid: str,
+    aggregates: Sequence[str],
+    expected_generation: int | None,
+) -> ProviderAggregates:
+    """The aggregates of a provider, anew.
+
+    A writer that gives no generation (None, before 1.19) neither checks nor moves it.
+    """
+
+    def unit(tx: Transaction) -> ProviderAggregates:
+        provider = tx.providers.lock(provider_uuid)
+        provider.check_generation(expected_generation)
+        generation = provider.generation
+        if expected_generation is None:
+            # Meets whoever deletes the provider: nothing else ties these rows to it.
+            tx.providers.touch([provider.id])
+        else:
+            tx.providers.advance([(provider, 1)])
+            generation += 1
+        tx.aggregates.replace(provider.id, aggregates)
+        return ProviderAggregates(
+            generation=generation, aggregates=tuple(dict.fromkeys(aggregates))
+        )
+
+    return roost.store.run(unit)

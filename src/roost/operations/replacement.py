@@ -1,0 +1,215 @@
+"""What `allocate` and `reshape` share: what consumers hold is replaced as a whole, or not at all.
+
+One read of everything the decision needs, then the decision (`roost.claims`, pure), then the
+writes, guards first.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from roost.claims import Stock, check_consumer_generation, classes_of
+from roost.errors import UnknownProvider
+from roost.model import ConsumerChange, Value
+from roost.settings import Settings
+from roost.store.allocations import NewHolding
+from roost.store.consumers import ConsumerRecord, ConsumerRow, Holding
+from roost.store.providers import ProviderRecord
+from roost.store.transaction import Transaction
+
+
+class Before(Value, frozen=True, kw_only=True):
+    """What a replacement finds."""
+
+    consumers: Mapping[str, ConsumerRecord]  # those that exist, by UUID
+    providers: Mapping[str, ProviderRecord]  # those that exist, by UUID
+    stocks: Mapping[str, Mapping[str, Stock]]  # by provider UUID and class
+
+    @property
+    def holdings(self) -> list[Holding]:
+        return [held for consumer in self.consumers.values() for held in consumer.holdings]
+
+    @property
+    def released(self) -> dict[tuple[str, str], int]:
+        """What the consumers give back, by provider UUID and class."""
+        uuids = {provider.id: provider.uuid for provider in self.providers.values()}
+        names = {
+            stock.class_id: name
+            for by_class in self.stocks.values()
+            for name, stock in by_class.items()
+        }
+        amounts: dict[tuple[str, str], int] = {}
+        for held in self.holdings:
+            if held.provider_id in uuids and held.class_id in names:
+                key = uuids[held.provider_id], names[held.class_id]
+                amounts[key] = amounts.get(key, 0) + held.used
+        return amounts
+
+
+def read_consumers(
+    tx: Transaction, changes: Sequence[ConsumerChange]
+) -> Mapping[str, ConsumerRecord]:
+    """The consumers as they are; refuses writers that saw them otherwise."""
+    if not changes:
+        return {}
+    consumers = tx.consumers.read([change.consumer_uuid for change in changes])
+    for change in changes:
+        current = consumers.get(change.consumer_uuid)
+        # Placement leaves consumers behind that hold nothing; for their writers they never were.
+        generation = current.generation if current is not None and current.holdings else None
+        check_consumer_generation(change, generation)
+    return consumers
+
+
+def read_before(
+    tx: Transaction,
+    changes: Sequence[ConsumerChange],
+    consumers: Mapping[str, ConsumerRecord],
+    provider_uuids: Iterable[str] = (),
+) -> Before:
+    """Everything that the decision needs. The providers are read, and locked, before their use."""
+    named = {uuid for change in changes for uuid in change.allocations}
+    emptied = {
+        held.provider_id
+        for change in changes
+        if not change.allocations and change.consumer_uuid in consumers
+        for held in consumers[change.consumer_uuid].holdings
+    }
+    uuids = named.union(provider_uuids)
+    providers = tx.providers.lock_all(uuids, emptied) if uuids or emptied else {}
+    for change in changes:
+        for uuid in change.allocations:
+            if uuid not in providers:
+                raise UnknownProvider(uuid)
+    weighed = {uuid: providers[uuid] for uuid in uuids if uuid in providers}
+    stocks = tx.inventories.stocks([provider.id for provider in weighed.values()])
+    return Before(
+        consumers=consumers,
+        providers=providers,
+        stocks={uuid: stocks[provider.id] for uuid, provider in weighed.items()},
+    )
+
+
+def known_classes(
+    tx: Transaction, before: Before, changes: Sequence[ConsumerChange]
+) -> Mapping[str, int]:
+    """The ids of all classes that are asked for; refuses unknown ones."""
+    ids = {
+        name: stock.class_id
+        for by_class in before.stocks.values()
+        for name, stock in by_class.items()
+    }
+    missing = classes_of(changes) - ids.keys()
+    # The names come with the inventories, so only a refusal costs another read.
+    return {**ids, **tx.classes.ids(missing)} if missing else ids
+
+
+def moved_providers(before: Before, changes: Sequence[ConsumerChange]) -> set[str]:
+    """Providers whose generation moves: those that are taken from, and those of a consumer that
+    is left with nothing. One that a consumer merely leaves keeps its generation."""
+    moved = {uuid for change in changes for uuid in change.allocations}
+    uuids = {provider.id: provider.uuid for provider in before.providers.values()}
+    for change in changes:
+        consumer = before.consumers.get(change.consumer_uuid)
+        if consumer is not None and not change.allocations:
+            moved.update(uuids[held.provider_id] for held in consumer.holdings)
+    return moved
+
+
+def save_consumers(
+    tx: Transaction,
+    before: Before,
+    changes: Sequence[ConsumerChange],
+    class_ids: Mapping[str, int],
+    settings: Settings,
+) -> None:
+    """Write consumers, guarded by their generations, and then what they hold."""
+    kept = [change for change in changes if change.allocations]
+    if kept:
+        rows = _rows(tx, before, kept, settings)
+        tx.consumers.update(
+            [
+                (before.consumers[uuid], row)
+                for uuid, row in rows.items()
+                if uuid in before.consumers
+            ]
+        )
+        tx.consumers.insert(row for uuid, row in rows.items() if uuid not in before.consumers)
+    tx.consumers.delete(
+        [
+            before.consumers[change.consumer_uuid]
+            for change in changes
+            if not change.allocations and change.consumer_uuid in before.consumers
+        ]
+    )
+    tx.allocations.replace(
+        before.holdings,
+        [
+            NewHolding(
+                consumer_uuid=_stored_uuid(before, change),
+                provider_id=before.providers[provider_uuid].id,
+                class_id=class_ids[name],
+                used=amount,
+            )
+            for change in kept
+            for provider_uuid, resources in change.allocations.items()
+            for name, amount in resources.items()
+        ],
+    )
+
+
+def _stored_uuid(before: Before, change: ConsumerChange) -> str:
+    consumer = before.consumers.get(change.consumer_uuid)
+    return consumer.uuid if consumer is not None else change.consumer_uuid
+
+
+class _Owner(Value, frozen=True, kw_only=True):
+    """Who a consumer is to belong to, by name; None keeps what the consumer has."""
+
+    project: str | None
+    user: str | None
+    type: str | None
+
+
+def _owner(before: Before, change: ConsumerChange, settings: Settings) -> _Owner:
+    exists = change.consumer_uuid in before.consumers
+    project_default = None if exists else settings.incomplete_consumer_project_id
+    user_default = None if exists else settings.incomplete_consumer_user_id
+    return _Owner(
+        project=project_default if change.project_id is None else change.project_id,
+        user=user_default if change.user_id is None else change.user_id,
+        type=change.consumer_type,
+    )
+
+
+def _rows(
+    tx: Transaction, before: Before, changes: Sequence[ConsumerChange], settings: Settings
+) -> dict[str, ConsumerRow]:
+    """What the rows of consumers are to say, by consumer UUID."""
+    owners = {change.consumer_uuid: _owner(before, change, settings) for change in changes}
+    ids = tx.consumers.references(
+        projects={owner.project for owner in owners.values() if owner.project is not None},
+        users={owner.user for owner in owners.values() if owner.user is not None},
+        types={owner.type for owner in owners.values() if owner.type is not None},
+    )
+    rows = {}
+    for uuid, owner in owners.items():
+        old = before.consumers.get(uuid)
+        rows[uuid] = ConsumerRow(
+            uuid=uuid,
+            project_id=_id(ids.projects, owner.project, old.project_id if old else None),
+            user_id=_id(ids.users, owner.user, old.user_id if old else None),
+            type_id=_type_id(ids.types, owner.type, old),
+        )
+    return rows
+
+
+def _id(ids: Mapping[str, int], name: str | None, kept: int | None) -> int:
+    if name is not None:
+        return ids[name]
+    assert kept is not None, "only a consumer that exists can keep what it has"
+    return kept
+
+
+def _type_id(ids: Mapping[str, int], name: str | None, old: ConsumerRecord | None) -> int | None:
+    if name is not None:
+        return ids[name]
+    return old.type_id if old else None

@@ -1,0 +1,190 @@
+"""Ways -> the answer: each candidate once, and the providers it speaks of.
+
+An answer can be read as values, or written as text. Written, it is joined from fragments: each
+distinct shape of candidate is laid out once and then filled with UUIDs, and the summaries of a
+tree are kept with the index until something in the tree changes.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from roost.model import Candidate, ProviderSummary, capacity
+from roost.query import CandidateQuery
+from roost.search.columns import Integers
+from roost.search.index import Index
+from roost.search.match import Slot
+
+# Stands for the UUID of the provider in a slot while a shape is laid out. No name of a class and
+# no suffix of a group can contain the sign.
+_PLACE = "@{}@"
+_PLACES = re.compile(r"@(\d+)@")
+
+
+class Layout(Protocol):
+    """How candidates and summaries are written."""
+
+    key: str | None  # layouts with the same key write the same; None: not worth keeping
+
+    def candidate(self, candidate: Candidate) -> str: ...
+
+    def summary(self, summary: ProviderSummary) -> str: ...
+
+
+class Answer:
+    """The ways found so far, without repetition."""
+
+    def __init__(
+        self, index: Index, query: CandidateQuery, slots: Sequence[Slot], sharing: Integers
+    ) -> None:
+        self._index = index
+        self._query = query
+        self._slots = slots
+        self._sharing = sharing
+        # Where it does not matter which group a provider serves, exchanged groups are the same.
+        self._merging = not query.distinguish_groups and len(query.groups) > 1
+        self._seen: set[object] = set()
+        self._matrices: list[Integers] = [np.empty((0, len(slots)), dtype=np.int64)]
+        self.count = 0
+
+    # -- gathering -----------------------------------------------------------------------------
+
+    def add(self, ways: Integers) -> None:
+        if self._merging or len(self._sharing):
+            ways = ways[self._is_new(ways)]
+        self._matrices.append(ways)
+        self.count += len(ways)
+
+    def cut(self, limit: int) -> None:
+        """Forget the last ways, down to `limit`."""
+        kept = len(self._matrices[-1]) - (self.count - limit)
+        self._matrices[-1] = self._matrices[-1][:kept]
+        self.count = limit
+
+    def _is_new(self, ways: Integers) -> list[bool]:
+        """Which ways were not given before.
+
+        Two trees can give the same one only if nothing in it is their own, that is if all of it
+        is shared.
+        """
+        if self._merging:
+            keys: list[object] = [frozenset(self._amounts(way).items()) for way in ways.tolist()]
+            doubtful = np.ones(len(ways), dtype=np.bool_)
+        else:
+            doubtful = np.logical_and.reduce(np.isin(ways, self._sharing), axis=1)
+            keys = [tuple(way) for way in ways.tolist()] if doubtful.any() else []
+        new = [True] * len(ways)
+        for number in np.flatnonzero(doubtful).tolist():
+            new[number] = keys[number] not in self._seen
+            self._seen.add(keys[number])
+        return new
+
+    def _amounts(self, way: Sequence[int]) -> dict[tuple[int, int], int]:
+        """What a candidate takes: (row, class id) -> amount."""
+        amounts: dict[tuple[int, int], int] = {}
+        for row, slot in zip(way, self._slots, strict=True):
+            for class_id, amount in slot.demands.items():
+                amounts[row, class_id] = amounts.get((row, class_id), 0) + amount
+        return amounts
+
+    # -- as values -----------------------------------------------------------------------------
+
+    @cached_property
+    def ways(self) -> Integers:
+        return np.concatenate(self._matrices)
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        uuids = self._index.uuids
+        return tuple(
+            self._candidate(way, [uuids[row] for row in way]) for way in self.ways.tolist()
+        )
+
+    @property
+    def summaries(self) -> tuple[ProviderSummary, ...]:
+        """Of whole trees; before trees were shown, only of the providers that serve."""
+        index = self._index
+        if self._query.nested_aware:
+            shown = [row for root in self._roots() for row in index.tree_rows(root)]
+        else:
+            shown = self._serving().tolist()
+        return tuple(summary(index, row) for row in shown)
+
+    def _candidate(self, way: Sequence[int], uuids: Sequence[str]) -> Candidate:
+        names = self._index.classes.names
+        uuid_of = dict(zip(way, uuids, strict=True))
+        allocations: dict[str, dict[str, int]] = {}
+        for (row, class_id), amount in self._amounts(way).items():
+            allocations.setdefault(uuid_of[row], {})[names[class_id]] = amount
+        mappings: dict[str, dict[str, None]] = {}
+        for row, slot in zip(way, self._slots, strict=True):
+            mappings.setdefault(slot.group.suffix, {})[uuid_of[row]] = None
+        return Candidate(
+            allocations=allocations,
+            mappings={suffix: tuple(serving) for suffix, serving in mappings.items()},
+        )
+
+    def _serving(self) -> Integers:
+        """The rows of which a candidate takes something."""
+        columns = [number for number, slot in enumerate(self._slots) if slot.demands]
+        return np.unique(self.ways[:, columns])
+
+    def _roots(self) -> list[int]:
+        roots: list[int] = np.unique(self._index.rows.root[self._serving()]).tolist()
+        return roots
+
+    # -- as text -------------------------------------------------------------------------------
+
+    def write_candidates(self, layout: Layout) -> list[str]:
+        ways, uuids = self.ways, self._index.uuids
+        # The shape of a way: for each slot, the first slot that the same provider fills.
+        first = (ways[:, :, np.newaxis] == ways[:, np.newaxis, :]).argmax(axis=2)
+        shapes, shape_of = np.unique(first, axis=0, return_inverse=True)
+        texts: list[str] = [""] * len(ways)
+        for number, shape in enumerate(shapes.tolist()):
+            template, slots = self._template(shape, layout)
+            members = np.flatnonzero(shape_of.ravel() == number)
+            columns = [[uuids[row] for row in ways[members, slot].tolist()] for slot in slots]
+            for member, values in zip(members.tolist(), zip(*columns, strict=True), strict=True):
+                texts[member] = template % values
+        return texts
+
+    def _template(self, shape: Sequence[int], layout: Layout) -> tuple[str, list[int]]:
+        """A candidate of this shape with a gap for each UUID, and the slots that fill the gaps."""
+        text = layout.candidate(self._candidate(shape, [_PLACE.format(slot) for slot in shape]))
+        slots = [int(slot) for slot in _PLACES.findall(text)]
+        return _PLACES.sub("%s", text.replace("%", "%%")), slots
+
+    def write_summaries(self, layout: Layout) -> list[str]:
+        index = self._index
+        if not self._query.nested_aware or layout.key is None:
+            return [layout.summary(one) for one in self.summaries]
+        kept = index.fragments.setdefault(layout.key, {})
+        texts = []
+        for root in self._roots():
+            text = kept.get(root)
+            if text is None:
+                text = kept[root] = ", ".join(
+                    layout.summary(summary(index, row)) for row in index.tree_rows(root)
+                )
+            texts.append(text)
+        return texts
+
+
+def summary(index: Index, row: int) -> ProviderSummary:
+    return ProviderSummary(
+        uuid=index.uuids[row],
+        parent_uuid=index.parent_uuid(row),
+        root_uuid=index.root_uuid(row),
+        traits=index.trait_names(row),
+        resources={
+            index.classes.names[stock.class_id]: (
+                capacity(stock.total, stock.reserved, stock.allocation_ratio),
+                stock.used,
+            )
+            for stock in index.stocks(row)
+        },
+    )

@@ -1,0 +1,180 @@
+"""Configuration, under the section and option names that existing deployments use.
+
+Sources, the later ones win: built-in defaults, `placement.conf` and `placement.conf.d/*.conf` in
+the folder that OS_PLACEMENT_CONFIG_DIR names (/etc/placement if unset), files given on the command
+line, variables `OS_<GROUP>__<OPTION>`, options given on the command line. oslo.config ends here:
+everything else sees a frozen `Settings`.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+
+from roost.model import Value
+
+INCOMPLETE_ID = "00000000-0000-0000-0000-000000000000"
+
+CONFIG_FOLDER_DEFAULT = "/etc/placement"
+
+
+class SettingsError(Exception):
+    """The configuration cannot be used."""
+
+
+class DatabaseSettings(Value, frozen=True, kw_only=True):
+    """How to reach the database: the section [placement_database]."""
+
+    connection: str | None = None  # None: the embedded database, see `embedded_database_url`
+    sync_on_startup: bool | None = None  # None: not said, so each way to start decides
+    max_pool_size: int | None = 5  # 0 means no limit, as in oslo.db
+    max_overflow: int | None = 50
+    pool_timeout: int | None = None  # seconds
+    connection_recycle_time: int = 3600  # seconds
+    mysql_sql_mode: str = "TRADITIONAL"
+    # None: as reads on a Galera cluster need it; else the value of wsrep_sync_wait.
+    mysql_wsrep_sync_wait: int | None = None
+    sqlite_synchronous: bool = True
+    connection_parameters: str = ""
+
+
+class Settings(Value, frozen=True, kw_only=True):
+    """Everything that can be configured, once, at start."""
+
+    debug: bool = False
+    auth_strategy: str = "keystone"
+    randomize_allocation_candidates: bool = False
+    incomplete_consumer_project_id: str = INCOMPLETE_ID
+    incomplete_consumer_user_id: str = INCOMPLETE_ID
+    allocation_conflict_retry_count: int = 10
+    max_allocation_candidates: int | None = None  # None: no limit, which is -1 in a file
+    allocation_candidates_generation_strategy: str = "breadth-first"
+    optimize_for_wide_provider_trees: bool = False  # accepted; the search is fast without it
+    database: DatabaseSettings = DatabaseSettings()
+
+    @property
+    def database_url(self) -> str:
+        return self.database.connection or embedded_database_url()
+
+    @property
+    def depth_first(self) -> bool:
+        return self.allocation_candidates_generation_strategy == "depth-first"
+
+
+OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
+    "DEFAULT": [
+        cfg.BoolOpt("debug", default=False, help="Log at level DEBUG instead of INFO."),
+    ],
+    "api": [
+        cfg.StrOpt(
+            "auth_strategy",
+            default="keystone",
+            choices=["keystone", "noauth2"],
+            help="Who checks tokens. noauth2 believes every token: for tests and development.",
+        ),
+    ],
+    "placement": [
+        cfg.BoolOpt("randomize_allocation_candidates", default=False),
+        cfg.StrOpt("incomplete_consumer_project_id", default=INCOMPLETE_ID),
+        cfg.StrOpt("incomplete_consumer_user_id", default=INCOMPLETE_ID),
+        cfg.IntOpt("allocation_conflict_retry_count", default=10, min=0),
+        cfg.IntOpt("max_allocation_candidates", default=-1, min=-1, help="-1: no limit."),
+        cfg.StrOpt(
+            "allocation_candidates_generation_strategy",
+            default="breadth-first",
+            choices=["depth-first", "breadth-first"],
+            help="breadth-first: trees take turns, so that one wide tree cannot fill the answer.",
+        ),
+    ],
+    "placement_database": [
+        cfg.StrOpt("connection", secret=True, help="The URL of the database."),
+        cfg.BoolOpt("sync_on_startup", help="Create or migrate the tables at start."),
+        cfg.IntOpt("max_pool_size", default=5),
+        cfg.IntOpt("max_overflow", default=50),
+        cfg.IntOpt("pool_timeout"),
+        cfg.IntOpt("connection_recycle_time", default=3600),
+        cfg.StrOpt("mysql_sql_mode", default="TRADITIONAL"),
+        cfg.IntOpt("mysql_wsrep_sync_wait"),
+        cfg.BoolOpt("sqlite_synchronous", default=True),
+        cfg.StrOpt("connection_parameters", default=""),
+    ],
+    "workarounds": [
+        cfg.BoolOpt("optimize_for_wide_provider_trees", default=False),
+    ],
+}
+
+
+# Values by group and option.
+Values = Mapping[tuple[str, str], Any]
+
+
+def load_settings(
+    *,
+    config_files: Sequence[Path] = (),
+    overrides: Values | None = None,
+    defaults: Values | None = None,
+) -> Settings:
+    """Read every source once.
+
+    `overrides` win over every source, as what is given on a command line does; `defaults` hold
+    where no source says anything.
+    """
+    configuration = cfg.ConfigOpts()
+    for group, options in OPTIONS.items():
+        configuration.register_opts(options, group=None if group == "DEFAULT" else group)
+    files = [*default_config_files(), *config_files]
+    try:
+        configuration(
+            args=[],
+            project="placement",
+            default_config_files=[str(path) for path in files],
+            default_config_dirs=[],
+        )
+        for (group, option), value in (defaults or {}).items():
+            configuration.set_default(option, value, group=None if group == "DEFAULT" else group)
+        for (group, option), value in (overrides or {}).items():
+            configuration.set_override(option, value, group=None if group == "DEFAULT" else group)
+        return _freeze(configuration)
+    except cfg.ConfigFilesNotFoundError as error:
+        raise SettingsError(
+            f"no such configuration file: {', '.join(error.config_files)}"
+        ) from None
+    except (cfg.Error, ValueError) as error:
+        raise SettingsError(str(error)) from error
+
+
+def default_config_files() -> list[Path]:
+    """`placement.conf` and the files of `placement.conf.d`, where there are any."""
+    folder = Path(os.environ.get("OS_PLACEMENT_CONFIG_DIR", CONFIG_FOLDER_DEFAULT))
+    main = folder / "placement.conf"
+    return [
+        *([main] if main.is_file() else []),
+        *sorted((folder / "placement.conf.d").glob("*.conf")),
+    ]
+
+
+def embedded_database_url() -> str:
+    """The SQLite file that roost uses when no database is configured."""
+    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return f"sqlite:///{Path(data) / 'roost' / 'roost.db'}"
+
+
+def _freeze(configuration: cfg.ConfigOpts) -> Settings:
+    placement = {
+        option.dest: configuration.placement[option.dest] for option in OPTIONS["placement"]
+    }
+    # There is no use for an answer without candidates, so 0 is no limit either.
+    if placement["max_allocation_candidates"] < 1:
+        placement["max_allocation_candidates"] = None
+    database = configuration.placement_database
+    return Settings(
+        debug=configuration.debug,
+        auth_strategy=configuration.api.auth_strategy,
+        **placement,
+        optimize_for_wide_provider_trees=configuration.workarounds.optimize_for_wide_provider_trees,
+        database=DatabaseSettings(
+            **{option.dest: database[option.dest] for option in OPTIONS["placement_database"]}
+        ),
+    )

@@ -1,0 +1,78 @@
+"""What goes wrong in a database, told apart by what to do about it.
+
+oslo.db turns driver errors into its own (DBDeadlock, DBDuplicateEntry, ...). Here is what it
+leaves out, and the one place that says what is worth another try and what means that the
+database is away.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from oslo_db import exception as driver  # type: ignore[import-untyped]
+from oslo_db.sqlalchemy import exc_filters  # type: ignore[import-untyped]
+from sqlalchemy import exc as sql
+
+from roost.errors import BadRequest, Unavailable
+
+
+class RetryNeeded(Exception):
+    """Somebody else wrote what this unit of work had read: run the whole unit again."""
+
+
+# The unit was rolled back as a whole, and running it again sees what got in its way: a lost
+# race, or a row that appeared (duplicate) or vanished (reference) since the unit looked.
+RETRYABLE = (
+    RetryNeeded,
+    driver.DBDeadlock,
+    driver.DBConsistencyError,
+    driver.DBDuplicateEntry,
+    driver.DBReferenceError,
+)
+
+_SERIALIZATION_FAILURE = "40001"  # the SQLSTATE of a transaction that lost a race
+_SQLITE_UNUSABLE = ("readonly database", "disk is full", "disk I/O error", "malformed")
+_MYSQL_NO_SUCH_TABLE = "(1146,"
+
+
+# What oslo.db leaves out, told to its own registry, which asks these before its general rules.
+
+
+@exc_filters.filters("postgresql", sql.OperationalError, r".*")  # type: ignore[untyped-decorator]
+def _postgresql_failure(error: sql.OperationalError, *_: object) -> None:
+    state = getattr(error.orig, "sqlstate", None)
+    if state == _SERIALIZATION_FAILURE:
+        raise driver.DBDeadlock(error)
+    if state is None:
+        # Whatever the server says has a state. This did not come from a server.
+        raise driver.DBConnectionError(error)
+
+
+@exc_filters.filters(  # type: ignore[untyped-decorator]
+    "sqlite", sql.OperationalError, r".*database (table |schema )?is locked"
+)
+def _sqlite_busy(error: sql.OperationalError, *_: object) -> None:
+    raise driver.DBDeadlock(error)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Everything that means "the database is away" leaves as `Unavailable`."""
+    try:
+        yield
+    except (driver.DBDataError, driver.DBInvalidUnicodeParameter) as error:
+        raise BadRequest("The request holds a value that the database cannot hold.") from error
+    except driver.DBNonExistentTable as error:
+        raise Unavailable("The database has no tables yet: run `roost db sync`.") from error
+    except (driver.DBConnectionError, driver.DBNonExistentDatabase) as error:
+        raise Unavailable(f"The database cannot be reached: {error}") from error
+    except sql.TimeoutError as error:
+        raise Unavailable("All connections to the database are in use.") from error
+    except (sql.DBAPIError, driver.DBError) as error:
+        message = str(error)
+        if _MYSQL_NO_SUCH_TABLE in message or "UndefinedTable" in message:
+            raise Unavailable("The database has no tables yet: run `roost db sync`.") from error
+        if any(text in message for text in _SQLITE_UNUSABLE):
+            raise Unavailable(f"The database cannot be used: {error}") from error
+        if "NUL (0x00)" in message or "surrogates not allowed" in message:
+            raise BadRequest("The request holds a value that the database cannot hold.") from error
+        raise

@@ -1,0 +1,186 @@
+"""The reading side of the change feed: everything, and what happened since."""
+
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, PoolProxiedConnection, and_, or_, select
+
+from roost.changes import Changes, Rows
+from roost.errors import Unavailable
+from roost.store import rows
+from roost.store.database import Database
+from roost.store.record import ChangeRecord, decode
+from roost.store.schema import roost_changes, roost_writers
+from roost.store.writer import KEPT_RECORDS, Writer
+
+# Tables that are emptied between writing our row and reading it are bad luck. Again and again,
+# this is a replica that lags behind, and must not be read from.
+LOAD_ATTEMPTS = 3
+
+# How far a reader has read: writer id -> the number of the last record it knows.
+Position = Mapping[int, int]
+
+
+class Feed:
+    """Reads what all writers recorded."""
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+        self._stillness = _Stillness(database) if database.dialect == "sqlite" else None
+
+    def reset(self) -> None:
+        if self._stillness is not None:
+            self._stillness.reset()
+
+    def close(self) -> None:
+        if self._stillness is not None:
+            self._stillness.close()
+
+    def load(self) -> tuple[Position, Rows]:
+        """Every row of the tables, and where in the feed that is."""
+        for _ in range(LOAD_ATTEMPTS):
+            # With a row of our own the position is never empty: tables that were emptied and
+            # tables that were never written look different.
+            self._writer.register()
+            position, loaded = self._database.read_snapshot(
+                lambda connection: (_writers(connection), rows.read_all(connection))
+            )
+            if self._writer.id in position:
+                return position, loaded
+            self._writer.forget()
+        raise Unavailable("What was written to the database cannot be read from it.")
+
+    def changes_since(self, position: Position) -> tuple[Position, Changes] | None:
+        """What happened since, or None where the feed cannot tell and `load` must."""
+        version = None
+        if self._stillness is not None:
+            version = self._stillness.version()
+            if self._stillness.nothing_since(position, version):
+                return position, Changes()
+        if self._database.read(_writers) == position:
+            self._remember(position, version)
+            return position, Changes()
+        news = self._database.read_snapshot(lambda connection: _catch_up(connection, position))
+        if news is not None:
+            self._remember(news[0], version)
+        return news
+
+    def _remember(self, position: Position, version: int | None) -> None:
+        if self._stillness is not None and version is not None:
+            self._stillness.remember(position, version)
+
+
+_WRITERS = select(roost_writers.c.id, roost_writers.c.sequence)
+
+
+def _writers(connection: Connection) -> dict[int, int]:
+    return {row.id: row.sequence for row in connection.execute(_WRITERS)}
+
+
+def _catch_up(connection: Connection, position: Position) -> tuple[Position, Changes] | None:
+    now = _writers(connection)
+    moved = {
+        writer: (position.get(writer, 0), sequence)
+        for writer, sequence in now.items()
+        if sequence != position.get(writer, 0)
+    }
+    count = sum(sequence - seen for seen, sequence in moved.values())
+    # A number that went back is another history (a restored backup). Too many records were
+    # trimmed, or cost more than loading.
+    if any(sequence < seen for seen, sequence in moved.values()) or count > KEPT_RECORDS:
+        return None
+    records = _records(connection, moved)
+    if len(records) != count:
+        return None
+    # A writer may vanish only with the number that we have seen.
+    removed = dict(pair for record in records for pair in record.removed)
+    if any(position.get(writer, 0) != sequence for writer, sequence in removed.items()):
+        return None
+    if any(writer not in now and writer not in removed for writer in position):
+        return None
+    return now, _combine(connection, records)
+
+
+def _records(connection: Connection, moved: Mapping[int, tuple[int, int]]) -> list[ChangeRecord]:
+    if not moved:
+        return []
+    unseen = or_(
+        *(
+            and_(
+                roost_changes.c.writer_id == writer,
+                roost_changes.c.sequence > seen,
+                roost_changes.c.sequence <= sequence,
+            )
+            for writer, (seen, sequence) in moved.items()
+        )
+    )
+    texts = connection.scalars(select(roost_changes.c.record).where(unseen))
+    return [decode(text) for text in texts]
+
+
+def _combine(connection: Connection, records: Iterable[ChangeRecord]) -> Changes:
+    providers: set[int] = set()
+    classes: set[int] = set()
+    traits: set[int] = set()
+    generations: dict[int, int] = {}
+    usage: dict[tuple[int, int], int] = {}
+    for record in records:
+        providers.update(record.providers)
+        classes.update(record.classes)
+        traits.update(record.traits)
+        for provider, generation in record.generations:
+            generations[provider] = max(generation, generations.get(provider, generation))
+        for provider, class_id, delta in record.usage:
+            usage[provider, class_id] = usage.get((provider, class_id), 0) + delta
+    return Changes(
+        # What is read anew already contains the sums.
+        usage={key: delta for key, delta in usage.items() if delta and key[0] not in providers},
+        generations={
+            provider: generation
+            for provider, generation in generations.items()
+            if provider not in providers
+        },
+        provider_ids=frozenset(providers),
+        class_ids=frozenset(classes),
+        trait_ids=frozenset(traits),
+        rows=rows.read_some(connection, providers, classes, traits),
+    )
+
+
+class _Stillness:
+    """Whether anybody committed to the SQLite file, asked without a read transaction.
+
+    `data_version` changes on a connection when another connection, of any process, commits. So
+    this keeps a connection of its own, which never writes.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.reset()
+
+    def reset(self) -> None:
+        self._lock = threading.Lock()
+        self._connection: PoolProxiedConnection | None = None
+        self._seen: tuple[int, Position] | None = None
+
+    def version(self) -> int:
+        with self._lock:
+            if self._connection is None:
+                self._connection = self._database.reader.raw_connection()
+            connection: Any = self._connection.driver_connection
+            return int(connection.execute("PRAGMA data_version").fetchone()[0])
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def remember(self, position: Position, version: int) -> None:
+        """Nothing after `position` had been committed when the version was read, or later."""
+        self._seen = version, position
+
+    def nothing_since(self, position: Position, version: int) -> bool:
+        return self._seen is not None and self._seen == (version, position)

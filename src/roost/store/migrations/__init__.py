@@ -1,0 +1,1 @@
+"""Alembic's folder: the history of the tables."""

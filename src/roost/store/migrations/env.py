@@ -1,0 +1,14 @@
+"""How alembic runs here: on the connection that `roost.store.migrate` hands in."""
+
+from alembic import context
+
+from roost.store.migrate import VERSION_TABLE
+from roost.store.schema import metadata
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    version_table=VERSION_TABLE,
+)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,284 @@
+"""Providers: finding them, and the guard on their generation."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from roost.errors import (
+    ProviderExists,
+    ProviderGenerationConflict,
+    ProviderHasChildren,
+    ProviderNotFound,
+)
+from roost.model import Provider, Value
+from roost.store.failures import RetryNeeded
+from roost.store.rows import chunks, modified
+from roost.store.schema import (
+    inventories,
+    resource_provider_aggregates,
+    resource_provider_traits,
+    resource_providers,
+)
+from roost.store.session import Session
+
+_table = resource_providers
+_parent = resource_providers.alias("parent")
+_root = resource_providers.alias("root")
+
+
+class ProviderRecord(Value, frozen=True, kw_only=True):
+    """One row, with the names of its parent and its root."""
+
+    id: int
+    uuid: str
+    name: str
+    generation: int
+    parent_id: int | None
+    parent_uuid: str | None
+    root_id: int
+    root_uuid: str
+    modified: datetime
+
+    def value(self) -> Provider:
+        return Provider(
+            uuid=self.uuid,
+            name=self.name,
+            generation=self.generation,
+            parent_uuid=self.parent_uuid,
+            root_uuid=self.root_uuid,
+            modified=self.modified,
+        )
+
+    def check_generation(self, expected: int | None) -> None:
+        """Refuse a writer that saw another generation; None is a writer that did not look."""
+        if expected is not None and expected != self.generation:
+            raise ProviderGenerationConflict(self.uuid, expected, self.generation)
+
+
+# The names of parent and root come from subqueries rather than joins, so that a lock on the
+# result is a lock on the provider alone.
+_SELECT = select(
+    _table.c.id,
+    _table.c.uuid,
+    _table.c.name,
+    _table.c.generation,
+    _table.c.parent_provider_id.label("parent_id"),
+    func.coalesce(_table.c.root_provider_id, _table.c.id).label("root_id"),
+    select(_parent.c.uuid)
+    .where(_parent.c.id == _table.c.parent_provider_id)
+    .scalar_subquery()
+    .label("parent_uuid"),
+    select(_root.c.uuid)
+    .where(_root.c.id == _table.c.root_provider_id)
+    .scalar_subquery()
+    .label("root_uuid"),
+    modified(_table).label("modified"),
+).order_by(_table.c.id)
+
+
+def _record(row: Any) -> ProviderRecord:
+    fields = dict(row._mapping)
+    return ProviderRecord(**{**fields, "root_uuid": fields["root_uuid"] or fields["uuid"]})
+
+
+def _locked(which: ColumnElement[bool]) -> Select[Any]:
+    # A courtesy: writers of one provider queue here instead of failing at the guard and trying
+    # again. It decides nothing; on Galera other nodes do not see it. Referencing rows, such as
+    # those of traits, may still be written meanwhile.
+    return _SELECT.where(which).with_for_update(key_share=True)
+
+
+# Built once: building a statement costs as much as running it.
+_BY_UUID = _table.c.uuid.in_(bindparam("uuids", expanding=True))
+_BY_ID = _table.c.id.in_(bindparam("ids", expanding=True))
+_LOCK_UUIDS = _locked(_BY_UUID)
+_LOCK_IDS = _locked(_BY_ID)
+_LOCK_BOTH = _locked(or_(_BY_UUID, _BY_ID))
+_ADVANCE = (
+    update(_table)
+    .where(_table.c.id == bindparam("provider"), _table.c.generation == bindparam("before"))
+    .values(generation=bindparam("after"))
+)
+_ADVANCE_MODIFIED = _ADVANCE.values(updated_at=bindparam("now"))
+
+
+class Providers:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._execute = session.connection.execute
+
+    # -----------------------------------------------------------------------------------------
+    # Finding
+
+    def find(self, uuid: str) -> ProviderRecord | None:
+        rows = self._execute(_SELECT.where(_table.c.uuid == uuid))
+        # MySQL compares without regard to case.
+        return next((record for record in map(_record, rows) if record.uuid == uuid), None)
+
+    def lock(self, uuid: str) -> ProviderRecord:
+        """The provider, which this transaction is about to write."""
+        found = self.lock_all([uuid]).get(uuid)
+        if found is None:
+            raise ProviderNotFound(uuid)
+        return found
+
+    def lock_all(
+        self, uuids: Iterable[str], ids: Iterable[int] = ()
+    ) -> Mapping[str, ProviderRecord]:
+        """Those of the named providers that exist, by UUID, locked in the order of their ids."""
+        uuids, ids = list(uuids), list(ids)
+        if ids and uuids:
+            rows = self._execute(_LOCK_BOTH, {"uuids": uuids, "ids": ids})
+        elif ids:
+            rows = self._execute(_LOCK_IDS, {"ids": ids})
+        else:
+            rows = self._execute(_LOCK_UUIDS, {"uuids": uuids})
+        return {record.uuid: record for record in map(_record, rows)}
+
+    # -----------------------------------------------------------------------------------------
+    # The guard
+
+    def advance(
+        self, steps: Iterable[tuple[ProviderRecord, int]], *, modified: bool = True
+    ) -> None:
+        """Move generations on, if they still are what was read: the guard of every write.
+
+        One statement for all of them; every competing writer writes these rows too, so whoever
+        comes second finds another generation, and runs again on what it now reads.
+
+        A claim does not count as modifying the provider: other processes learn of it as sums and
+        generations, and need not read the provider anew.
+        """
+        by_id = {provider.id: (provider.generation, step) for provider, step in steps}
+        for ids in chunks(by_id):
+            if len(ids) == 1:
+                moved = self._advance_one(ids[0], *by_id[ids[0]], modified=modified)
+            else:
+                moved = self._advance_many({id: by_id[id] for id in ids}, modified=modified)
+            if moved != len(ids):
+                raise RetryNeeded("a provider's generation moved")
+        for id, (generation, step) in by_id.items():
+            self._session.announcement.generation(id, generation + step)
+        if modified:
+            self._session.announcement.providers(by_id)
+
+    def _advance_one(self, id: int, generation: int, step: int, *, modified: bool) -> int:
+        parameters = {"provider": id, "before": generation, "after": generation + step}
+        if not modified:
+            return self._execute(_ADVANCE, parameters).rowcount
+        return self._execute(_ADVANCE_MODIFIED, {**parameters, "now": self._session.now}).rowcount
+
+    def _advance_many(self, by_id: Mapping[int, tuple[int, int]], *, modified: bool) -> int:
+        steps = {step for _, step in by_id.values()}
+        step = (
+            case({id: step for id, (_, step) in by_id.items()}, value=_table.c.id)
+            if len(steps) > 1
+            else steps.pop()
+        )
+        values: dict[str, Any] = {"generation": _table.c.generation + step}
+        if modified:
+            values["updated_at"] = self._session.now
+        unchanged = or_(
+            *(
+                and_(_table.c.id == id, _table.c.generation == generation)
+                for id, (generation, _) in by_id.items()
+            )
+        )
+        # Without the list of ids some planners read the whole table.
+        which = _table.c.id.in_(by_id)
+        return self._execute(update(_table).where(which, unchanged).values(**values)).rowcount
+
+    def touch(self, ids: Iterable[int]) -> None:
+        """Write these rows without moving their generation, to meet others that do the same."""
+        ids = sorted(set(ids))
+        touched = self._execute(
+            update(_table)
+            .where(_table.c.id.in_(ids))
+            .values(updated_at=self._session.touched(_table))
+        ).rowcount
+        if touched != len(ids):
+            raise RetryNeeded("a provider is gone")
+        self._session.announcement.providers(ids)
+
+    # -----------------------------------------------------------------------------------------
+    # Rows
+
+    def check_free(self, name: str, uuid: str | None = None, except_id: int | None = None) -> None:
+        """Refuse a name, or a UUID, that another provider has."""
+        taken = _table.c.name == name
+        if uuid is not None:
+            taken = or_(taken, _table.c.uuid == uuid)
+        rows = self._execute(select(_table.c.id, _table.c.uuid).where(taken))
+        others = [row.uuid for row in rows if row.id != except_id]
+        if uuid is not None and uuid.lower() in (other.lower() for other in others):
+            raise ProviderExists("uuid", uuid)
+        if others:
+            raise ProviderExists("name", name)
+
+    def insert(self, uuid: str, name: str, parent: ProviderRecord | None) -> Provider:
+        now = self._session.now
+        inserted = self._execute(
+            insert(_table).values(
+                uuid=uuid,
+                name=name,
+                generation=0,
+                parent_provider_id=parent and parent.id,
+                root_provider_id=parent and parent.root_id,
+                created_at=now,
+            )
+        )
+        id = next(iter(inserted.inserted_primary_key or ()))
+        if parent is None:
+            # A root is its own root, and learns its id only now.
+            self._execute(update(_table).where(_table.c.id == id).values(root_provider_id=id))
+        self._session.announcement.providers([id])
+        return Provider(
+            uuid=uuid,
+            name=name,
+            generation=0,
+            parent_uuid=parent.uuid if parent else None,
+            root_uuid=parent.root_uuid if parent else uuid,
+            modified=now,
+        )
+
+    def rename(self, provider: ProviderRecord, name: str) -> None:
+        self._execute(
+            update(_table)
+            .where(_table.c.id == provider.id)
+            .values(name=name, updated_at=self._session.now)
+        )
+        self._session.announcement.providers([provider.id])
+
+    def check_childless(self, provider: ProviderRecord) -> None:
+        child = select(_table.c.id).where(_table.c.parent_provider_id == provider.id).limit(1)
+        if self._execute(child).first() is not None:
+            raise ProviderHasChildren(provider.uuid)
+
+    def delete(self, provider: ProviderRecord) -> None:
+        # Guarded by the generation: a claim that came in between has moved it. A root refers to
+        # itself, which MySQL takes for a reference that forbids to delete it.
+        guarded = self._execute(
+            update(_table)
+            .where(_table.c.id == provider.id, _table.c.generation == provider.generation)
+            .values(root_provider_id=None)
+        ).rowcount
+        if not guarded:
+            raise RetryNeeded("the provider's generation moved")
+        for table in (inventories, resource_provider_traits, resource_provider_aggregates):
+            self._execute(delete(table).where(table.c.resource_provider_id == provider.id))
+        self._execute(delete(_table).where(_table.c.id == provider.id))
+        self._session.announcement.providers([provider.id])

@@ -1,0 +1,76 @@
+"""The change record: what one write transaction did, as other processes need to know it."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+
+class ChangeRecord(msgspec.Struct, omit_defaults=True, frozen=True):
+    """One row of `roost_changes`, stored as JSON."""
+
+    usage: list[tuple[int, int, int]] = []  # provider id, class id, added or taken away
+    generations: list[tuple[int, int]] = []  # provider id, its new generation
+    providers: list[int] = []  # ids to read anew
+    classes: list[int] = []  # ids to read anew
+    traits: list[int] = []  # ids to read anew
+    removed: list[tuple[int, int]] = []  # writer id, the sequence it had reached
+
+
+_DECODER = msgspec.json.Decoder(ChangeRecord)
+
+
+def encode(record: ChangeRecord) -> str:
+    return msgspec.json.encode(record).decode()
+
+
+def decode(text: str) -> ChangeRecord:
+    return _DECODER.decode(text)
+
+
+class Announcement:
+    """Collects what a transaction changes, while it changes it."""
+
+    def __init__(self) -> None:
+        self._usage: dict[tuple[int, int], int] = {}
+        self._generations: dict[int, int] = {}
+        self._providers: set[int] = set()
+        self._classes: set[int] = set()
+        self._traits: set[int] = set()
+
+    def usage(self, provider_id: int, class_id: int, delta: int) -> None:
+        key = provider_id, class_id
+        self._usage[key] = self._usage.get(key, 0) + delta
+
+    def generation(self, provider_id: int, generation: int) -> None:
+        self._generations[provider_id] = generation
+
+    def providers(self, ids: Iterable[int]) -> None:
+        """Everything of these providers is to be read anew."""
+        self._providers.update(ids)
+
+    def classes(self, ids: Iterable[int]) -> None:
+        self._classes.update(ids)
+
+    def traits(self, ids: Iterable[int]) -> None:
+        self._traits.update(ids)
+
+    def record(self) -> ChangeRecord | None:
+        """None where nothing was changed."""
+        # Whoever reads a provider anew needs no sums for it.
+        record = ChangeRecord(
+            usage=[
+                (provider, class_, delta)
+                for (provider, class_), delta in self._usage.items()
+                if delta and provider not in self._providers
+            ],
+            generations=[
+                pair for pair in self._generations.items() if pair[0] not in self._providers
+            ],
+            providers=sorted(self._providers),
+            classes=sorted(self._classes),
+            traits=sorted(self._traits),
+        )
+        return None if record == _NOTHING else record
+
+
+_NOTHING = ChangeRecord()

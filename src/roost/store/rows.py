@@ -1,0 +1,124 @@
+"""Rows of the tables as the index takes them: of everything, or of some providers."""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Connection, Select, Table, cast, func, select
+
+from roost.changes import Rows
+from roost.store.schema import (
+    allocations,
+    inventories,
+    placement_aggregates,
+    resource_classes,
+    resource_provider_aggregates,
+    resource_provider_traits,
+    resource_providers,
+    traits,
+)
+
+# Databases limit the number of parameters of a statement.
+CHUNK = 500
+
+
+def chunks(ids: Iterable[int], size: int = CHUNK) -> Iterator[list[int]]:
+    ordered = sorted(ids)
+    for start in range(0, len(ordered), size):
+        yield ordered[start : start + size]
+
+
+def modified(table: Table) -> Any:
+    """When a row was last written."""
+    return func.coalesce(table.c.updated_at, table.c.created_at)
+
+
+_PROVIDERS = select(
+    resource_providers.c.id,
+    resource_providers.c.uuid,
+    resource_providers.c.name,
+    resource_providers.c.generation,
+    # Rows of early Placement releases have no root: they are their own.
+    func.coalesce(resource_providers.c.root_provider_id, resource_providers.c.id),
+    resource_providers.c.parent_provider_id,
+    modified(resource_providers),
+).order_by(resource_providers.c.id)
+
+_INVENTORIES = select(
+    inventories.c.resource_provider_id,
+    inventories.c.resource_class_id,
+    inventories.c.total,
+    inventories.c.reserved,
+    inventories.c.min_unit,
+    inventories.c.max_unit,
+    inventories.c.step_size,
+    inventories.c.allocation_ratio,
+    modified(inventories),
+)
+
+# MySQL sums integers to a decimal.
+_USAGES = select(
+    allocations.c.resource_provider_id,
+    allocations.c.resource_class_id,
+    cast(func.sum(allocations.c.used), BigInteger),
+).group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
+
+_TRAITS = select(
+    resource_provider_traits.c.resource_provider_id, resource_provider_traits.c.trait_id
+)
+
+# Aggregates became known in the order of their ids.
+_AGGREGATES = (
+    select(resource_provider_aggregates.c.resource_provider_id, placement_aggregates.c.uuid)
+    .join_from(
+        resource_provider_aggregates,
+        placement_aggregates,
+        placement_aggregates.c.id == resource_provider_aggregates.c.aggregate_id,
+    )
+    .order_by(placement_aggregates.c.id)
+)
+
+_CLASS_NAMES = select(
+    resource_classes.c.id, resource_classes.c.name, modified(resource_classes)
+).order_by(resource_classes.c.id)
+_TRAIT_NAMES = select(traits.c.id, traits.c.name, modified(traits)).order_by(traits.c.id)
+
+
+def read_all(connection: Connection) -> Rows:
+    def fetch(statement: Select[Any]) -> list[Any]:
+        return list(map(tuple, connection.execute(statement)))
+
+    return Rows(
+        providers=fetch(_PROVIDERS),
+        inventories=fetch(_INVENTORIES),
+        usages=fetch(_USAGES),
+        traits=fetch(_TRAITS),
+        aggregates=fetch(_AGGREGATES),
+        resource_classes=fetch(_CLASS_NAMES),
+        trait_names=fetch(_TRAIT_NAMES),
+    )
+
+
+def read_some(
+    connection: Connection,
+    provider_ids: Collection[int],
+    class_ids: Collection[int],
+    trait_ids: Collection[int],
+) -> Rows:
+    def fetch(statement: Select[Any], column: Column[Any], ids: Collection[int]) -> list[Any]:
+        return [
+            tuple(row)
+            for chunk in chunks(ids)
+            for row in connection.execute(statement.where(column.in_(chunk)))
+        ]
+
+    return Rows(
+        providers=fetch(_PROVIDERS, resource_providers.c.id, provider_ids),
+        inventories=fetch(_INVENTORIES, inventories.c.resource_provider_id, provider_ids),
+        usages=fetch(_USAGES, allocations.c.resource_provider_id, provider_ids),
+        traits=fetch(_TRAITS, resource_provider_traits.c.resource_provider_id, provider_ids),
+        aggregates=fetch(
+            _AGGREGATES, resource_provider_aggregates.c.resource_provider_id, provider_ids
+        ),
+        resource_classes=fetch(_CLASS_NAMES, resource_classes.c.id, class_ids),
+        trait_names=fetch(_TRAIT_NAMES, traits.c.id, trait_ids),
+    )

@@ -1,0 +1,34 @@
+"""What every table of a transaction shares: the connection, the clock, the announcement."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Table, case
+
+from roost.store.record import Announcement
+
+
+class Session:
+    """One write transaction, below its tables."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.announcement = Announcement()
+        self.is_mysql = connection.dialect.name == "mysql"
+        now = datetime.now(UTC).replace(tzinfo=None)
+        # MySQL's DATETIME has no fraction, and would round half a second up, into the future.
+        self.now = now.replace(microsecond=0) if self.is_mysql else now
+
+    def key(self, uuid: str) -> str:
+        """Equal for UUIDs that the database holds for equal: MySQL ignores case."""
+        return uuid.lower() if self.is_mysql else uuid
+
+    def touched(self, table: Table) -> Any:
+        """A value for `updated_at` that differs from the one it replaces.
+
+        Touching a row is how writers of different rows are made to meet on a common one. MySQL
+        leaves a row alone that would keep its values, and Galera then sees no conflict; so a
+        second touch within one second must still be a real write.
+        """
+        earlier = self.now - timedelta(seconds=1)
+        return case((table.c.updated_at == self.now, earlier), else_=self.now)

@@ -1,0 +1,135 @@
+"""The store: the tables behind one door."""
+
+import logging
+import os
+import random
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Self, TypeVar
+
+from oslo_db import exception as driver  # type: ignore[import-untyped]
+from sqlalchemy import Engine
+
+from roost.changes import Changes, Rows
+from roost.errors import ConcurrentUpdate
+from roost.store.database import Database
+from roost.store.engine import EngineOptions
+from roost.store.failures import RETRYABLE, explained
+from roost.store.feed import Feed, Position
+from roost.store.reads import Reads
+from roost.store.transaction import Transaction
+from roost.store.writer import Writer
+
+LOG = logging.getLogger(__name__)
+
+RETRY_COUNT_DEFAULT = 10
+# A server that is away is reported soon; a restarted one costs one try.
+CONNECT_RETRY_COUNT = 2
+_PAUSE_SECONDS_MIN = 0.005
+_PAUSE_SECONDS_MAX = 0.5
+
+Result = TypeVar("Result")
+
+
+class Store:
+    """Reads and writes of one database. One for each process; any number of threads may use it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._writer = Writer(database)
+        self._feed = Feed(database, self._writer)
+        self.reads = Reads(database)
+        _forget_after_fork(self)
+
+    @classmethod
+    def open(cls, url: str, **options: Any) -> Self:
+        """The store of the database at `url`, for the options of `EngineOptions`.
+
+        Neither connects nor migrates: see `roost.store.migrate`.
+        """
+        return cls(Database(url, EngineOptions(**options)))
+
+    @property
+    def engine(self) -> Engine:
+        return self._database.engine
+
+    def dispose(self) -> None:
+        """Close every connection."""
+        self._feed.close()
+        self._database.dispose()
+
+    # -----------------------------------------------------------------------------------------
+    # Writing
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """One transaction: committed with its change record on leaving, or not at all."""
+        self._writer.register()
+        with self._database.write() as connection:
+            transaction = Transaction(connection)
+            yield transaction
+            record = transaction.announcement.record()
+            if record is None:
+                connection.commit()
+            else:
+                self._writer.commit(connection, record)
+
+    def run(
+        self, unit: Callable[[Transaction], Result], *, retry_count: int = RETRY_COUNT_DEFAULT
+    ) -> Result:
+        """Run a unit of work in a transaction, as often as it takes.
+
+        The unit runs again as a whole, COMMIT included, when it lost a race; so it reads
+        everything it decides on from its transaction, and changes nothing but its transaction.
+        """
+        with explained():
+            attempt = 0
+            while True:
+                try:
+                    with self.write() as transaction:
+                        result = unit(transaction)
+                    return result
+                except RETRYABLE as error:
+                    if attempt >= retry_count:
+                        LOG.warning("gave up after %d attempts: %s", attempt + 1, error)
+                        raise ConcurrentUpdate() from error
+                except driver.DBConnectionError:
+                    # Lost before COMMIT: nothing was written. (A loss during COMMIT does not
+                    # arrive here, see Writer.)
+                    if attempt >= CONNECT_RETRY_COUNT:
+                        raise
+                attempt += 1
+                pause = min(_PAUSE_SECONDS_MAX, _PAUSE_SECONDS_MIN * 2**attempt)
+                time.sleep(random.uniform(0, pause))
+
+    # -----------------------------------------------------------------------------------------
+    # Following
+
+    def load(self) -> tuple[Position, Rows]:
+        """Every row of the tables, and the position in the change feed that belongs to them."""
+        with explained():
+            return self._feed.load()
+
+    def changes_since(self, position: Position) -> tuple[Position, Changes] | None:
+        """What happened since, or None where only `load` can tell."""
+        with explained():
+            return self._feed.changes_since(position)
+
+    def _after_fork(self) -> None:
+        # The connections and the row in roost_writers belong to the parent process.
+        self._database.dispose(close=False)
+        self._database.reset()
+        self._writer.reset()
+        self._feed.reset()
+
+
+def _forget_after_fork(store: Store) -> None:
+    reference = weakref.ref(store)
+
+    def after_in_child() -> None:
+        if (alive := reference()) is not None:
+            alive._after_fork()
+
+    os.register_at_fork(after_in_child=after_in_child)

@@ -1,0 +1,73 @@
+"""The benchmark runs from end to end on a tiny cloud, and leaves no row out. No times asserted."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS_MAX = 300
+
+SEARCHES = {"limit-10", "limit-1000", "no-limit", "rare", "wide"}
+READS = {"get-provider", "get-inventories", "get-traits", "get-usages"}
+WRITES = {"put-allocations", "put-inventories", "put-traits", "put-aggregates", "reshaper"}
+
+
+def benchmark(folder: Path, *arguments: str) -> tuple[str, Any]:
+    """What it printed, and what it saved."""
+    path = folder / "results.json"
+    short = ("--quick", "--seconds", "0.3", "--give-up", "5")
+    command = [sys.executable, "-m", "benchmarks", *short, "--json", str(path), *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout, msgspec.json.decode(path.read_bytes())
+
+
+@pytest.fixture(autouse=True)
+def _needs_uwsgi() -> None:
+    if not (Path(sys.executable).parent / "uwsgi").exists():
+        pytest.skip("uwsgi is not installed: scripts/benchmark installs it")
+
+
+class TestOneWorld:
+    def test_both_sides_have_every_row_and_find_the_same(self, tmp_path: Path) -> None:
+        printed, saved = benchmark(tmp_path, "--world", "flat-50", "--database", "sqlite")
+        [world] = saved["worlds"]
+        assert set(world["timings"]) == {"reference", "roost"}
+        for side, timings in world["timings"].items():
+            assert set(timings) == SEARCHES | READS | WRITES
+            failed = {key for key, timing in timings.items() if timing.get("failure")}
+            # Eight devices by eight groups are too much for the reference.
+            assert failed == ({"wide"} if side == "reference" else set())
+            assert side in world["placing"]
+        assert {one["key"]: one["same"] for one in world["comparisons"]} == dict.fromkeys(
+            SEARCHES, True
+        )
+        for title in ("VCPU+MEMORY+DISK, limit=10", "POST /reshaper of one tree", "ten clients"):
+            assert title in printed
+
+
+class TestGrowth:
+    def test_has_a_point_for_each_size(self, tmp_path: Path) -> None:
+        sizes = ("--growth", "--hosts", "5", "--hosts", "20")
+        chosen = ("--world", "flat-5", "--database", "sqlite", "--requests", "get-provider")
+        _, saved = benchmark(tmp_path, *chosen, "--only", "roost", *sizes)
+        assert [point["hosts"] for point in saved["growth"]] == [5, 20]
+        assert all(point["memory_resident"] > 0 for point in saved["growth"])
+
+
+class TestReport:
+    def test_saved_results_are_shown_without_measuring(self, tmp_path: Path) -> None:
+        chosen = ("--world", "flat-5", "--database", "sqlite", "--requests", "get-provider")
+        benchmark(tmp_path, *chosen, "--only", "roost")
+        saved = tmp_path / "results.json"
+        kept = saved.rename(tmp_path / "kept.json")
+        command = [sys.executable, "-m", "benchmarks", "--report-only", "--with", str(kept)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        assert "GET one provider" in done.stdout
+        assert "Measured in" not in done.stdout

@@ -1,0 +1,271 @@
+"""Two answers to one request: in what do they differ?"""
+
+import dataclasses
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from comparison.requests import Request, Search, minor_of
+from comparison.sides import Answer
+from comparison.state import State
+
+HEADERS = ("content-type", "openstack-api-version", "cache-control", "location", "allow")
+
+# Lists inside of messages that come in no particular order.
+UNORDERED = (
+    re.compile(r"Inventory for '(?P<list>[^']*)' on resource provider"),
+    re.compile(r"on resource provider '(?P<list>[^']*)' invalid"),
+    re.compile(r"No such trait (?P<list>[^.:]*?) *$"),
+    re.compile(r"following traits keys: (?P<list>.*?) *$"),
+    re.compile(r"found in root_required: (?P<list>.*?) *$"),
+    re.compile(r"orphaned \w+ keys: (?P<list>.*?) *$"),
+    re.compile(r"Real suffixes should be specified in `same_subtree`: (?P<list>.*?)\. *$"),
+    re.compile(r"bad group\(s\) - (?P<list>.*?)\. *$"),
+)
+
+
+class Candidate(NamedTuple):
+    """An allocation request, such that equal ones are equal."""
+
+    allocations: frozenset[tuple[str, str, int]]  # provider UUID, resource class, amount
+    mappings: frozenset[tuple[str, frozenset[str]]] | None  # suffix, provider UUIDs; from 1.34
+
+    @property
+    def providers(self) -> set[str]:
+        return {provider for provider, _, _ in self.allocations}
+
+    def served_by(self, suffix: str) -> frozenset[str]:
+        return dict(self.mappings or ()).get(suffix, frozenset())
+
+
+@dataclasses.dataclass(frozen=True)
+class Situation:
+    """A request, and all there is to know about it."""
+
+    request: Request
+    reference: Answer
+    roost: Answer
+    state: State | None = None  # as it was before the request
+    search: Search | None = None  # for allocation candidates
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One thing in which the answers differ."""
+
+    kind: str  # status, header, body, code, detail, missing, extra, repeated, summary, wrong
+    text: str
+    situation: Situation
+    candidate: Candidate | None = None  # the one that is missing, extra or repeated
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}"
+
+
+def compare(situation: Situation) -> Iterator[Finding]:
+    """All findings about answers other than candidates."""
+    yield from compare_frame(situation)
+    if situation.reference.status != situation.roost.status:
+        return
+    if situation.reference.status >= 400:
+        yield from compare_errors(situation)
+        return
+    bodies = canonical(situation.reference.body), canonical(situation.roost.body)
+    if bodies[0] != bodies[1]:
+        yield Finding("body", f"{as_text(bodies[0])}\n  but roost {as_text(bodies[1])}", situation)
+
+
+def compare_frame(situation: Situation) -> Iterator[Finding]:
+    """Status and headers."""
+    reference, roost = situation.reference, situation.roost
+    if reference.status != roost.status:
+        texts = [f"{one.status} {one.content.decode()}" for one in (reference, roost)]
+        yield Finding("status", f"{texts[0]}\n  but roost {texts[1]}", situation)
+        return
+    for name in HEADERS:
+        values = reference.headers.get(name), roost.headers.get(name)
+        if values[0] != values[1]:
+            yield Finding("header", f"{name}: {values[0]}, but roost {values[1]}", situation)
+    # The time itself cannot be the same.
+    if ("last-modified" in reference.headers) != ("last-modified" in roost.headers):
+        which = "the reference" if "last-modified" in reference.headers else "roost"
+        yield Finding("header", f"last-modified: only from {which}", situation)
+
+
+def compare_errors(situation: Situation) -> Iterator[Finding]:
+    """What an error says; the request's id is always another."""
+    errors = [error_of(one) for one in (situation.reference, situation.roost)]
+    for name in sorted(errors[0].keys() | errors[1].keys()):
+        values = [error.get(name) for error in errors]
+        if values[0] != values[1]:
+            kind = name if name in ("code", "detail") else "body"
+            yield Finding(kind, f"{name} {values[0]!r}\n  but roost {values[1]!r}", situation)
+
+
+def error_of(answer: Answer) -> dict[str, Any]:
+    (error,) = answer.body["errors"]
+    return {
+        name: without_order(value) if name == "detail" else value
+        for name, value in error.items()
+        if name != "request_id"
+    }
+
+
+def without_order(detail: str) -> str:
+    for pattern in UNORDERED:
+        found = pattern.search(detail)
+        if found:
+            words = " ".join(sorted(re.findall(r"[^\s,]+", found["list"])))
+            detail = detail[: found.start("list")] + words + detail[found.end("list") :]
+    return detail
+
+
+def canonical(value: Any) -> Any:
+    """JSON in which the order of lists does not count; the suite asserts the orders that do."""
+    if isinstance(value, dict):
+        return {name: canonical(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return sorted((canonical(one) for one in value), key=as_text)
+    return value
+
+
+def as_text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+# ---------------------------------------------------------------------------------------------
+# Allocation candidates
+
+
+def compare_candidates(
+    situation: Situation, expected: list[Candidate], summaries: Mapping[str, Any]
+) -> Iterator[Finding]:
+    """All findings about candidates.
+
+    Which ones a limit keeps is not promised: `expected` and `summaries` are the reference's
+    without a limit, and those of roost are looked for among them.
+    """
+    yield from compare_frame(situation)
+    if situation.roost.status != 200:
+        if situation.reference.status == situation.roost.status:
+            yield from compare_errors(situation)
+        return
+    found = candidates_of(situation.roost)
+    yield from check_candidates(situation, found)
+    if situation.reference.status != 200:
+        return
+    search = situation.search
+    assert search is not None
+    counts = Counter(expected)
+    for candidate, times in counts.items():
+        if times > 1:
+            text = f"{times} times {describe(candidate)}"
+            yield Finding("repeated", text, situation, candidate)
+    for candidate in sorted(set(found) - counts.keys(), key=describe):
+        yield Finding("extra", describe(candidate), situation, candidate)
+    if search.limit is None or len(found) < search.limit:
+        for candidate in sorted(counts.keys() - set(found), key=describe):
+            yield Finding("missing", describe(candidate), situation, candidate)
+    yield from compare_summaries(situation, canonical(summaries), found)
+
+
+def check_candidates(situation: Situation, found: list[Candidate]) -> Iterator[Finding]:
+    """What holds for every right answer, whatever the reference says."""
+    search = situation.search
+    assert search is not None
+    for candidate, times in Counter(found).items():
+        if times > 1:
+            yield Finding("wrong", f"{times} times {describe(candidate)}", situation, candidate)
+    if search.limit is not None and len(found) > search.limit:
+        yield Finding("wrong", f"{len(found)} candidates, over the limit", situation)
+    wanted = Counter()
+    for group in search.groups.values():
+        wanted.update(group.resources)
+    for candidate in found:
+        given = Counter()
+        for _, name, amount in candidate.allocations:
+            given[name] += amount
+        if given != wanted and not search.wrong:
+            text = f"amounts differ from what was asked: {describe(candidate)}"
+            yield Finding("wrong", text, situation, candidate)
+
+
+def compare_summaries(
+    situation: Situation, expected: Mapping[str, Any], found: list[Candidate]
+) -> Iterator[Finding]:
+    """A summary is the same wherever both have one; and the right ones are there."""
+    summaries = canonical(situation.roost.body["provider_summaries"])
+    for provider in expected.keys() & summaries.keys():
+        if expected[provider] != summaries[provider]:
+            texts = as_text(expected[provider]), as_text(summaries[provider])
+            yield Finding("summary", f"{provider} {texts[0]}\n  but roost {texts[1]}", situation)
+    state = situation.state
+    assert state is not None
+    needed = {provider for candidate in found for provider in candidate.providers}
+    roots = {state.root(provider) for provider in needed}
+    allowed = {provider for provider in state.providers if state.root(provider) in roots}
+    if minor_of(situation.request.version) >= 29:
+        needed = allowed
+    else:
+        # The reference keeps those of candidates that a limit has cut off, if the tree is left.
+        allowed &= expected.keys()
+    if not needed <= summaries.keys() <= allowed | needed:
+        text = f"of {sorted(needed)} are needed, but roost has {sorted(summaries)}"
+        yield Finding("summary", text, situation)
+
+
+def isolated(search: Search, state: State, candidates: list[Candidate]) -> list[Candidate]:
+    """Those of a search without isolation that would be the answer with it, as told then."""
+    return [
+        candidate if search.minor >= 34 else candidate._replace(mappings=None)
+        for candidate in candidates
+        if (search.group_policy != "isolate" or different_providers(search, candidate))
+        and (search.minor >= 29 or different_trees(state, candidate))
+    ]
+
+
+def different_providers(search: Search, candidate: Candidate) -> bool:
+    chosen = [candidate.served_by(suffix) for suffix in search.suffixed]
+    return len(frozenset().union(*chosen)) == len(chosen)
+
+
+def different_trees(state: State, candidate: Candidate) -> bool:
+    """Before 1.29, a candidate has never two providers of one tree."""
+    roots = {state.root(provider) for provider in candidate.providers}
+    return len(roots) == len(candidate.providers)
+
+
+def candidates_of(answer: Answer) -> list[Candidate]:
+    return [make_candidate(one) for one in answer.body["allocation_requests"]]
+
+
+def make_candidate(request: Mapping[str, Any]) -> Candidate:
+    mappings = request.get("mappings")
+    return Candidate(
+        frozenset(
+            (provider, name, amount)
+            for provider, resources in taken(request["allocations"])
+            for name, amount in resources.items()
+        ),
+        None
+        if mappings is None
+        else frozenset((suffix, frozenset(some)) for suffix, some in mappings.items()),
+    )
+
+
+def taken(allocations: Any) -> Iterable[tuple[str, Mapping[str, int]]]:
+    """Provider and resources, in the form before 1.12 and in that since."""
+    if isinstance(allocations, list):
+        return [(one["resource_provider"]["uuid"], one["resources"]) for one in allocations]
+    return [(provider, one["resources"]) for provider, one in allocations.items()]
+
+
+def describe(candidate: Candidate) -> str:
+    parts = [" ".join(map(str, part)) for part in sorted(candidate.allocations)]
+    if candidate.mappings is not None:
+        parts += [
+            f"{suffix!r}={sorted(some)}" for suffix, some in sorted(candidate.mappings, key=str)
+        ]
+    return ", ".join(parts)

@@ -1,0 +1,235 @@
+"""Where roost departs from the reference on purpose: a table, and how to recognise each case.
+
+Each entry explains single findings, as few as it can: a candidate too many, one too few, another
+status. What no entry explains is a failure. The reasons are in docs/decisions/, under the same
+words as in the section that each entry cites.
+"""
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from comparison.compare import Candidate, Finding
+from comparison.requests import Group, Request, Search
+from comparison.state import State
+
+WRONG = "Where the reference is wrong"
+
+UNKNOWN_NAME = re.compile(r"No such (resource class|trait)")
+CLASS_NAME = re.compile(r"^[A-Z0-9_]+$")
+STRICTNESS = re.compile(r",\s*'additionalProperties': False|\s")
+
+used: Counter[str] = Counter()
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """One known departure."""
+
+    name: str
+    reason: str
+    explains: Callable[[Finding], bool]
+
+
+def explain(finding: Finding) -> Difference | None:
+    """The entry that a finding belongs to, which is counted; None for an unknown difference."""
+    for difference in DIFFERENCES:
+        if difference.explains(finding):
+            used[difference.name] += 1
+            return difference
+    return None
+
+
+# ---------------------------------------------------------------------------------------------
+# Searches
+
+
+def amounts_leak(search: Search) -> bool:
+    """It does not happen with group_policy=none, and not between suffixed groups."""
+    if "" not in search.groups or search.group_policy == "none":
+        return False
+    wanted = search.groups[""].resources.keys()
+    return any(group.resources.keys() & wanted for group in search.suffixed.values())
+
+
+def unsuffixed_group_shared(finding: Finding) -> bool:
+    search, state = finding.situation.search, finding.situation.state
+    if finding.kind != "extra" or search is None or state is None or finding.candidate is None:
+        return False
+    if "" not in search.groups or not search.suffixed:
+        return False
+    return only_sharing(search, state, finding.candidate)
+
+
+def only_sharing(search: Search, state: State, candidate: Candidate) -> bool:
+    """The unsuffixed group is, or before 1.34 may be, served by sharing providers alone."""
+    if candidate.mappings is not None:
+        return candidate.served_by("") <= state.sharing
+    shared = {name for provider, name, _ in candidate.allocations if provider in state.sharing}
+    return search.groups[""].resources.keys() <= shared
+
+
+def nested_sharing_provider(finding: Finding) -> bool:
+    """The message of that 500 is the internal id of a provider."""
+    situation = finding.situation
+    if finding.kind != "status" or situation.search is None or situation.state is None:
+        return False
+    if (situation.reference.status, situation.roost.status) != (500, 200):
+        return False
+    state = situation.state
+    nested = any(state.root(provider) != provider for provider in state.sharing)
+    detail = situation.reference.body["errors"][0]["detail"]
+    return nested and re.search(r"\n\n \d+ *$", detail) is not None
+
+
+def resourceless_group_unbound(finding: Finding) -> bool:
+    search = finding.situation.search
+    if finding.kind != "extra" or search is None:
+        return False
+    return any(not group.resources and not wants(group) for group in search.suffixed.values())
+
+
+def wants(group: Group) -> bool:
+    """It asks for a trait or an aggregate to be there, not only for some to be absent."""
+    traits = (name for value in group.required for name in value.removeprefix("in:").split(","))
+    return any(not name.startswith("!") for name in traits) or any(
+        not value.startswith("!") for value in group.member_of
+    )
+
+
+def resourceless_group_in_tree(finding: Finding) -> bool:
+    search = finding.situation.search
+    if finding.kind != "missing" or search is None:
+        return False
+    return any(not group.resources and group.in_tree for group in search.suffixed.values())
+
+
+def repeated_before_1_34(finding: Finding) -> bool:
+    search = finding.situation.search
+    return finding.kind == "repeated" and search is not None and search.minor < 34
+
+
+def sharing_narrowed(finding: Finding) -> bool:
+    search, state = finding.situation.search, finding.situation.state
+    if finding.kind != "extra" or search is None or state is None or finding.candidate is None:
+        return False
+    narrowing = [group for group in search.groups.values() if group.member_of]
+    served = finding.candidate.providers | {
+        provider for _, some in finding.candidate.mappings or () for provider in some
+    }
+    return bool(narrowing) and len(search.groups) > 1 and bool(served & state.sharing)
+
+
+def unknown_name_not_looked_at(finding: Finding) -> bool:
+    situation = finding.situation
+    if finding.kind != "status" or situation.request.method != "GET":
+        return False
+    if (situation.reference.status, situation.roost.status) != (200, 400):
+        return False
+    body = situation.reference.body
+    empty = not body.get("allocation_requests") and not body.get("resource_providers")
+    detail = situation.roost.body["errors"][0]["detail"]
+    return empty and UNKNOWN_NAME.search(detail) is not None
+
+
+# ---------------------------------------------------------------------------------------------
+# Writes and input
+
+
+def duplicate_inventory_shows_sql(finding: Finding) -> bool:
+    return finding.kind == "detail" and "IntegrityError" in finding.text.split("\n  but roost ")[0]
+
+
+def inventory_of_no_class(finding: Finding) -> bool:
+    situation = finding.situation
+    if finding.kind not in ("status", "detail") or situation.roost.status != 400:
+        return False
+    return any(
+        not CLASS_NAME.match(name)
+        for inventories in inventories_in(situation.request)
+        for name in inventories
+    )
+
+
+def inventories_in(request: Request) -> list[Mapping[str, Any]]:
+    """What a request wants providers to have, wherever that is an object at all."""
+    if request.method not in ("PUT", "POST") or not isinstance(request.body, dict):
+        return []
+    parts = [request.body]
+    if request.path == "/reshaper" and isinstance(request.body.get("inventories"), dict):
+        parts = list(request.body["inventories"].values())
+    found = [part.get("inventories") for part in parts if isinstance(part, dict)]
+    return [inventories for inventories in found if isinstance(inventories, dict)]
+
+
+def schema_refuses_more(finding: Finding) -> bool:
+    """The same refusal, and the schema in its text is the stricter one."""
+    if finding.kind != "detail":
+        return False
+    answers = finding.situation.reference, finding.situation.roost
+    texts = [STRICTNESS.sub("", answer.body["errors"][0]["detail"]) for answer in answers]
+    return texts[0] == texts[1]
+
+
+# Explains nothing: the comparison asks the reference in another way, and expects that answer.
+AMOUNTS_LEAK = Difference(
+    "unsuffixed and suffixed group asking for one class, without group_policy=none",
+    f"{WRONG}: amounts leak between candidates, and valid candidates are lost",
+    lambda finding: False,
+)
+
+DIFFERENCES = (
+    AMOUNTS_LEAK,
+    Difference(
+        "unsuffixed group met by sharing providers alone",
+        f"{WRONG}: one arbitrary candidate instead of one per tree",
+        unsuffixed_group_shared,
+    ),
+    Difference(
+        "sharing provider that is not a root",
+        f"{WRONG}: 500 if its own tree is filtered out",
+        nested_sharing_provider,
+    ),
+    Difference(
+        "resourceless group that only forbids, or only names a tree",
+        f"{WRONG}: it matches nothing",
+        resourceless_group_unbound,
+    ),
+    Difference(
+        "resourceless group with in_tree",
+        f"{WRONG}: in_tree is ignored",
+        resourceless_group_in_tree,
+    ),
+    Difference(
+        "equal allocation requests before 1.34",
+        f"{WRONG}: repeated, with the groups exchanged",
+        repeated_before_1_34,
+    ),
+    Difference(
+        "sharing providers narrowed by another group's member_of",
+        f"{WRONG}: they stay narrowed for the groups after it",
+        sharing_narrowed,
+    ),
+    Difference(
+        "unknown class or trait beside something that nobody has",
+        "the documented answer is 400; the reference is content before it looks at the name",
+        unknown_name_not_looked_at,
+    ),
+    Difference(
+        "duplicate inventory",
+        f"{WRONG}: the 409 shows the SQL statement",
+        duplicate_inventory_shows_sql,
+    ),
+    Difference(
+        "inventory under a key that is no class name",
+        f"{WRONG}: it gets a 500 if its value is no object; the schema of roost refuses the key",
+        inventory_of_no_class,
+    ),
+    Difference(
+        "schema that is shown in an error",
+        f"{WRONG}: inventories under a key that is no class name",
+        schema_refuses_more,
+    ),
+)

@@ -1,0 +1,98 @@
+"""All that a side tells about its cloud, read with one request after the other."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from comparison.requests import Request
+from comparison.worlds import SHARING
+
+VERSION = "1.39"
+
+PARTS = ("inventories", "traits", "aggregates", "usages", "allocations")
+
+
+def outline_requests(consumers: Iterable[str]) -> Iterator[Request]:
+    """What is cheap to read and shows every generation."""
+    yield Request("GET", "/resource_providers", VERSION)
+    for consumer in consumers:
+        yield Request("GET", f"/allocations/{consumer}", VERSION)
+
+
+def part_requests(providers: Iterable[str]) -> Iterator[Request]:
+    """Everything about some providers."""
+    for provider in providers:
+        for part in PARTS:
+            yield Request("GET", f"/resource_providers/{provider}/{part}", VERSION)
+
+
+# What belongs to no provider.
+REMAINING_REQUESTS = (
+    Request("GET", "/traits", VERSION, (("name", "startswith:CUSTOM"),)),
+    Request("GET", "/traits", VERSION, (("associated", "true"),)),
+    Request("GET", "/resource_classes", VERSION),
+    Request("GET", "/usages", VERSION, (("project_id", "project-1"),)),
+    Request("GET", "/usages", "1.9", (("project_id", "project-1"), ("user_id", "user-1"))),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """A cloud as one side tells it: what to ask for next, and what differences look at."""
+
+    providers: Mapping[str, Mapping[str, Any]]  # UUID -> as in the list of providers
+    parts: Mapping[tuple[str, str], Any]  # provider UUID, part -> its body
+    consumers: Mapping[str, Mapping[str, Any]]  # UUID -> its allocations
+
+    def generation(self, provider: str) -> int:
+        return self.providers[provider]["generation"]
+
+    def root(self, provider: str) -> str:
+        return self.providers[provider]["root_provider_uuid"]
+
+    def inventories(self, provider: str) -> Mapping[str, Mapping[str, Any]]:
+        return self.parts[provider, "inventories"]["inventories"]
+
+    def traits(self, provider: str) -> list[str]:
+        return self.parts[provider, "traits"]["traits"]
+
+    def aggregates(self, provider: str) -> list[str]:
+        return self.parts[provider, "aggregates"]["aggregates"]
+
+    @property
+    def sharing(self) -> set[str]:
+        """Providers that can serve another tree than their own."""
+        return {
+            one for one in self.providers if SHARING in self.traits(one) and self.aggregates(one)
+        }
+
+
+def read_state(
+    ask: Callable[[Request], Any], consumers: Iterable[str], known: State | None = None
+) -> State:
+    """Ask for everything; or, with `known`, only for what a generation shows to have changed."""
+    providers: dict[str, Any] = {}
+    told: dict[str, Any] = {}
+    for request in outline_requests(consumers):
+        body = ask(request)
+        if request.path == "/resource_providers":
+            providers = {one["uuid"]: one for one in body["resource_providers"]}
+        else:
+            told[request.path.removeprefix("/allocations/")] = body
+    kept = {
+        one
+        for one, body in providers.items()
+        if known is not None
+        and one in known.providers
+        and known.generation(one) == body["generation"]
+    }
+    parts: dict[tuple[str, str], Any] = {}
+    if known is not None:
+        parts = {key: body for key, body in known.parts.items() if key[0] in kept}
+    for request in part_requests(one for one in providers if one not in kept):
+        _, _, provider, part = request.path.split("/")
+        parts[provider, part] = ask(request)
+    if known is None:
+        for request in REMAINING_REQUESTS:
+            ask(request)
+    return State(providers, parts, told)

@@ -1,0 +1,93 @@
+"""The comparison itself: equals are found equal, and a wrong answer is noticed."""
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from comparison import differences
+from comparison.both import Comparison, Unequal
+from comparison.compare import Finding
+from comparison.requests import Request
+from comparison.sides import Answer, Reference
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
+    """The reference once more, with another order of its sets."""
+    with Reference(tmp_path_factory.mktemp("twin"), hash_seed=1) as side:
+        yield side
+
+
+def own_fault(finding: Finding) -> bool:
+    """In the place of roost, not even the known faults are the same each time."""
+    search = finding.situation.search
+    if finding.kind in ("missing", "extra") and search is not None:
+        extra = dataclasses.replace(finding, kind="extra")
+        return differences.amounts_leak(search) or differences.unsuffixed_group_shared(extra)
+    return finding.kind == "wrong"
+
+
+def test_reference_equals_itself(
+    reference: Reference, twin: Reference, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it does not promise must not be compared."""
+    fault = differences.Difference("fault of the reference", "in the place of roost", own_fault)
+    monkeypatch.setattr(differences, "DIFFERENCES", (*differences.DIFFERENCES, fault))
+    for seed in range(1000, 1003):
+        Comparison(seed, reference, twin).run()
+
+
+@dataclasses.dataclass
+class Spoiler:
+    """A side that changes some of the answers of another."""
+
+    side: Reference
+    spoil: Callable[[Request, Answer], Answer]
+
+    def fresh(self) -> None:
+        self.side.fresh()
+
+    def start(self, request: Request) -> None:
+        self.request = request
+        self.side.start(request)
+
+    def finish(self) -> Answer:
+        return self.spoil(self.request, self.side.finish())
+
+
+def lose_a_candidate(request: Request, answer: Answer) -> Answer:
+    if request.path != "/allocation_candidates" or answer.status != 200:
+        return answer
+    body = answer.body
+    body["allocation_requests"] = body["allocation_requests"][1:]
+    return answer._replace(content=json.dumps(body).encode())
+
+
+def forget_a_generation(request: Request, answer: Answer) -> Answer:
+    content = re.sub(rb'"generation": \d+', b'"generation": 0', answer.content)
+    return answer._replace(content=content)
+
+
+def reword_errors(request: Request, answer: Answer) -> Answer:
+    return answer._replace(content=answer.content.replace(b"Unable to", b"Cannot"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "finding"),
+    [
+        (lose_a_candidate, "missing: "),
+        (forget_a_generation, "body: "),
+        (reword_errors, "detail: "),
+    ],
+)
+def test_wrong_answer_is_noticed(
+    reference: Reference,
+    twin: Reference,
+    spoil: Callable[[Request, Answer], Answer],
+    finding: str,
+) -> None:
+    with pytest.raises(Unequal, match=finding):
+        Comparison(1000, reference, Spoiler(twin, spoil)).run()

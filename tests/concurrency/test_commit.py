@@ -1,0 +1,142 @@
+"""A connection that is lost: before COMMIT, during it, and for good."""
+
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from races import claim, provider, put, uid, used
+
+from roost.errors import Unavailable
+from roost.operations.consumer_reads import read_consumer
+from roost.service import Roost
+from roost.store import writer as writer_module
+from roost.store.store import Store
+
+OpenRoost = Callable[[], Roost]
+
+
+@pytest.fixture
+def server_url(database_url: str) -> str:
+    if database_url.startswith("sqlite"):
+        pytest.skip("there is no connection to a file that could be lost")
+    return database_url
+
+
+def break_connection(dbapi_connection: Any) -> None:
+    """Cut the wire, as a network would."""
+    connection = dbapi_connection.driver_connection
+    number = (
+        connection.pgconn.socket if hasattr(connection, "pgconn") else connection._sock.fileno()
+    )
+    with socket.socket(fileno=os.dup(number)) as wire:
+        wire.shutdown(socket.SHUT_RDWR)
+
+
+class Breaks:
+    """Breaks the connection at the next COMMIT, before or after it reaches the server."""
+
+    def __init__(self, roost: Roost, *, after: bool) -> None:
+        self.dialect = roost.store.engine.dialect
+        self.original = self.dialect.do_commit
+        self.after = after
+        self.broken = 0
+
+    def __enter__(self) -> "Breaks":
+        self.dialect.do_commit = self.commit  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.dialect.do_commit = self.original  # type: ignore[method-assign]
+
+    def commit(self, dbapi_connection: Any) -> None:
+        if self.broken:
+            self.original(dbapi_connection)
+            return
+        self.broken += 1
+        if self.after:
+            self.original(dbapi_connection)
+        break_connection(dbapi_connection)
+        if self.after:
+            # What a driver says when the answer does not arrive.
+            raise self.dialect.loaded_dbapi.OperationalError(2013, "Lost connection")
+        self.original(dbapi_connection)
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_commit_without_an_answer_is_resolved(
+    server_url: str, open_roost: OpenRoost, after: bool
+) -> None:
+    """Whether COMMIT took place or not: the claim stands once, and its writer is told so."""
+    roost = open_roost()
+    provider(roost, "host", VCPU=10)
+    with Breaks(roost, after=after) as breaks:
+        put(roost, claim("consumer", {"host": {"VCPU": 2}}))
+    assert breaks.broken == 1
+    held = read_consumer(roost, consumer_uuid=uid("consumer"))
+    assert held is not None
+    assert held.generation == 1
+    assert used(roost, "host", "VCPU") == 2
+    # The numbers go on without a gap.
+    follower = roost.store.load()[0]
+    put(roost, claim("next", {"host": {"VCPU": 1}}))
+    assert roost.store.changes_since(follower) is not None
+
+
+def test_a_restarted_server_costs_a_retry(server_url: str, open_roost: OpenRoost) -> None:
+    """Every pooled connection is dead; nobody notices."""
+    roost, other = open_roost(), open_roost()
+    provider(roost, "host", VCPU=10)
+    roost.store.load()
+    with other.store.engine.connect() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        else:
+            ids = connection.exec_driver_sql(
+                "SELECT id FROM information_schema.processlist "
+                "WHERE db = DATABASE() AND id <> CONNECTION_ID()"
+            ).scalars()
+            for id in ids.all():
+                connection.exec_driver_sql(f"KILL {id}")
+    put(roost, claim("consumer", {"host": {"VCPU": 2}}))
+    assert read_consumer(roost, consumer_uuid=uid("consumer")) is not None
+    assert roost.store.changes_since(roost.store.load()[0]) is not None
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "mysql"])
+def test_a_server_that_is_away_is_unavailable(scheme: str) -> None:
+    store = Store.open(f"{scheme}://nobody@127.0.0.1:1/nothing")
+    with pytest.raises(Unavailable):
+        store.load()
+    with pytest.raises(Unavailable):
+        store.run(lambda tx: None)
+    with pytest.raises(Unavailable):
+        store.reads.consumer(uid("consumer"))
+
+
+def test_a_database_without_tables_is_unavailable(database_url: str) -> None:
+    store = Store.open(database_url)
+    with pytest.raises(Unavailable, match="roost db sync"):
+        store.load()
+    with pytest.raises(Unavailable, match="roost db sync"):
+        store.run(lambda tx: None)
+    with pytest.raises(Unavailable, match="roost db sync"):
+        store.reads.consumer(uid("consumer"))
+    store.dispose()
+
+
+def test_an_outcome_that_cannot_be_found_out_is_said(
+    server_url: str, open_roost: OpenRoost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roost = open_roost()
+    provider(roost, "host", VCPU=10)
+    monkeypatch.setattr(writer_module, "_RESOLVE_ATTEMPTS", 0)
+    with Breaks(roost, after=True), pytest.raises(Unavailable, match="could not be found out"):
+        put(roost, claim("consumer", {"host": {"VCPU": 2}}))
+    # The process goes on under a new row.
+    put(roost, claim("next", {"host": {"VCPU": 1}}))
+    assert used(roost, "host", "VCPU") == 3

@@ -1,0 +1,232 @@
+"""The change feed misses nothing, and says so where it cannot tell."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from follower import Follower, tables
+from races import claim, provider, put, uid
+from sqlalchemy import delete, event, select, text, update
+
+from roost.changes import Changes
+from roost.operations.catalog import ensure_trait
+from roost.operations.create_provider import create_provider
+from roost.service import Roost
+from roost.store import writer as writer_module
+from roost.store.schema import metadata, roost_changes, roost_writers
+
+OpenRoost = Callable[[], Roost]
+
+
+def equal_to_fresh_load(follower: Follower) -> bool:
+    return follower.rows == tables(follower.store.load()[1])
+
+
+@contextmanager
+def paused_before_commit(roost: Roost) -> Iterator[tuple[threading.Event, threading.Event]]:
+    """The next transaction of this service stops right before COMMIT."""
+    reached, resume = threading.Event(), threading.Event()
+
+    def pause(_connection: object) -> None:
+        if not reached.is_set():
+            reached.set()
+            assert resume.wait(30)
+
+    event.listen(roost.store.engine, "commit", pause)
+    try:
+        yield reached, resume
+    finally:
+        resume.set()
+
+
+def test_a_transaction_passed_by_others_is_not_missed(
+    open_roost: OpenRoost, database_url: str
+) -> None:
+    """The slow writer took its number first and commits last, with readers in between."""
+    if database_url.startswith("sqlite"):
+        pytest.skip("SQLite lets nobody pass a transaction that writes")
+    slow, fast, reader = open_roost(), open_roost(), open_roost()
+    for name in ("a", "b"):
+        provider(slow, name, VCPU=20)
+    put(slow, claim("warm-up", {"a": {"VCPU": 1}}))
+    follower = Follower(reader.store)
+    with paused_before_commit(slow) as (reached, resume):
+        thread = threading.Thread(target=put, args=(slow, claim("slow", {"a": {"VCPU": 2}})))
+        thread.start()
+        assert reached.wait(30)
+        for number in range(3):
+            put(fast, claim(f"fast{number}", {"b": {"VCPU": 1}}))
+            follower.catch_up()
+        assert equal_to_fresh_load(follower)
+        resume.set()
+        thread.join()
+    follower.catch_up()
+    assert equal_to_fresh_load(follower)
+    assert follower.reloads == 1
+
+
+def test_threads_of_one_process_become_visible_in_order(
+    open_roost: OpenRoost, database_url: str
+) -> None:
+    """A thread that is slow at COMMIT holds the numbers that come after its own."""
+    if database_url.startswith("sqlite"):
+        pytest.skip("SQLite has one writing transaction at a time anyway")
+    roost, reader = open_roost(), open_roost()
+    for name in ("a", "b"):
+        provider(roost, name, VCPU=20)
+    put(roost, claim("warm-up", {"a": {"VCPU": 1}}))
+    follower = Follower(reader.store)
+    with paused_before_commit(roost) as (reached, resume):
+        slow = threading.Thread(target=put, args=(roost, claim("slow", {"a": {"VCPU": 2}})))
+        slow.start()
+        assert reached.wait(30)
+        fast = threading.Thread(target=put, args=(roost, claim("fast", {"b": {"VCPU": 1}})))
+        fast.start()
+        fast.join(0.5)
+        assert fast.is_alive()
+        follower.catch_up()
+        resume.set()
+        slow.join()
+        fast.join()
+    follower.catch_up()
+    assert equal_to_fresh_load(follower)
+    assert follower.reloads == 1
+
+
+def test_nothing_new_is_no_changes(open_roost: OpenRoost) -> None:
+    roost = open_roost()
+    provider(roost, "a", VCPU=2)
+    position, _ = roost.store.load()
+    for _ in range(3):
+        assert roost.store.changes_since(position) == (position, Changes())
+
+
+def test_own_writes_are_read_back(open_roost: OpenRoost) -> None:
+    roost = open_roost()
+    provider(roost, "a", VCPU=2)
+    follower = Follower(roost.store)
+    follower.catch_up()
+    for number in range(2):
+        put(roost, claim(f"c{number}", {"a": {"VCPU": 1}}))
+        follower.catch_up()
+        assert equal_to_fresh_load(follower)
+    assert follower.reloads == 1
+
+
+def test_claims_arrive_as_sums(open_roost: OpenRoost) -> None:
+    """What is frequent must be cheap: no provider is read anew for a claim."""
+    writer, reader = open_roost(), open_roost()
+    provider(writer, "a", VCPU=20)
+    position, rows = reader.store.load()
+    put(writer, claim("c1", {"a": {"VCPU": 2}}))
+    put(writer, claim("c2", {"a": {"VCPU": 3}}))
+    put(writer, claim("c1", {"a": {"VCPU": 1}}, expected_generation=1))
+    news = reader.store.changes_since(position)
+    assert news is not None
+    provider_id = rows.providers[0][0]
+    changes = news[1]
+    assert changes.usage == {(provider_id, 0): 4}
+    assert changes.generations == {provider_id: 4}
+    assert not changes.provider_ids
+    assert not changes.rows.providers
+
+
+def test_emptied_tables_are_noticed(open_roost: OpenRoost) -> None:
+    """Somebody restored an empty backup under a running service."""
+    roost, other = open_roost(), open_roost()
+    provider(roost, "a", VCPU=2)
+    follower = Follower(other.store)
+    with roost.store.engine.begin() as connection:
+        for table in reversed(metadata.sorted_tables):
+            if table.name == "resource_providers":
+                connection.execute(update(table).values(root_provider_id=None))
+            connection.execute(delete(table))
+    assert other.store.changes_since(follower.position) is None
+    follower.catch_up()
+    assert follower.rows["providers"] == set()
+    # The writer whose row is gone registers anew, and is heard.
+    create_provider(roost, uuid=uid("b"), name="b", parent_uuid=None)
+    follower.catch_up()
+    assert {row[2] for row in follower.rows["providers"]} == {"b"}
+    assert follower.reloads == 2
+
+
+def test_a_number_that_went_back_is_noticed(open_roost: OpenRoost) -> None:
+    roost, other = open_roost(), open_roost()
+    provider(roost, "a", VCPU=2)
+    position, _ = other.store.load()
+    with roost.store.engine.begin() as connection:
+        connection.execute(
+            update(roost_writers)
+            .where(roost_writers.c.sequence > 1)
+            .values(sequence=roost_writers.c.sequence - 1)
+        )
+    assert other.store.changes_since(position) is None
+    # The writer finds that its number is not the one it knows, and takes a new row.
+    ensure_trait(roost, name="CUSTOM_A")
+    assert other.store.changes_since(other.store.load()[0]) is not None
+
+
+def test_a_gap_is_noticed(open_roost: OpenRoost) -> None:
+    roost, other = open_roost(), open_roost()
+    position, _ = other.store.load()
+    for name in "abc":
+        provider(roost, name)
+    with roost.store.engine.begin() as connection:
+        newest = connection.scalar(
+            select(roost_changes.c.sequence).order_by(roost_changes.c.sequence.desc()).limit(1)
+        )
+        connection.execute(delete(roost_changes).where(roost_changes.c.sequence == newest - 1))
+    assert other.store.changes_since(position) is None
+
+
+def test_old_records_are_trimmed(open_roost: OpenRoost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "KEPT_RECORDS", 4)
+    monkeypatch.setattr(writer_module, "TRIM_INTERVAL", 8)
+    roost, other = open_roost(), open_roost()
+    position, _ = other.store.load()
+    follower = Follower(other.store)
+    for number in range(24):
+        ensure_trait(roost, name=f"CUSTOM_{number}")
+        follower.catch_up()
+    assert follower.reloads == 1
+    assert equal_to_fresh_load(follower)
+    with roost.store.engine.connect() as connection:
+        kept = connection.scalars(select(roost_changes.c.sequence)).all()
+    assert len(kept) < 14
+    # One that fell behind the trim is told to load.
+    assert other.store.changes_since(position) is None
+
+
+def age_writers(roost: Roost) -> None:
+    with roost.store.engine.begin() as connection:
+        connection.execute(text("UPDATE roost_writers SET updated_at = '2001-01-01 00:00:00'"))
+
+
+def test_idle_writers_are_removed_and_readers_told(open_roost: OpenRoost) -> None:
+    idle, reader, late = open_roost(), open_roost(), open_roost()
+    provider(idle, "a", VCPU=2)
+    follower = Follower(reader.store)
+    age_writers(idle)
+    # Registering removes the rows of those that did not move for a day.
+    late.store.load()
+    follower.catch_up()
+    assert follower.reloads == 1
+    assert len(follower.position) == 1
+    # Those that were taken for gone come back with their next write.
+    ensure_trait(idle, name="CUSTOM_A")
+    follower.catch_up()
+    assert equal_to_fresh_load(follower)
+    assert follower.reloads == 1
+
+
+def test_a_writer_removed_with_records_unseen_is_noticed(open_roost: OpenRoost) -> None:
+    idle, reader, late = open_roost(), open_roost(), open_roost()
+    follower = Follower(reader.store)
+    provider(idle, "a", VCPU=2)
+    age_writers(idle)
+    late.store.load()
+    follower.catch_up()
+    assert follower.reloads == 2
+    assert equal_to_fresh_load(follower)

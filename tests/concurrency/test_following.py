@@ -1,0 +1,200 @@
+"""Two services write at random; whoever follows them has what the tables have."""
+
+import contextlib
+import random
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from follower import Follower, tables
+from races import at_once, claim, provider, put, refusals, uid
+
+from roost.errors import Conflict, RoostError
+from roost.model import Inventory, InventoryChange
+from roost.operations.catalog import (
+    delete_resource_class,
+    delete_trait,
+    ensure_resource_class,
+    ensure_trait,
+    rename_resource_class,
+)
+from roost.operations.create_provider import create_provider
+from roost.operations.delete_allocations import delete_allocations
+from roost.operations.delete_inventories import delete_inventories
+from roost.operations.delete_provider import delete_provider
+from roost.operations.provider_reads import read_provider
+from roost.operations.replace_aggregates import replace_aggregates
+from roost.operations.replace_inventories import replace_inventories
+from roost.operations.replace_traits import replace_traits
+from roost.operations.reshape import reshape
+from roost.operations.update_provider import update_provider
+from roost.service import Roost
+
+OpenRoost = Callable[[], Roost]
+PROVIDERS = [f"provider{number}" for number in range(5)]
+CONSUMERS = [f"consumer{number}" for number in range(5)]
+CLASSES = ["VCPU", "MEMORY_MB", "CUSTOM_A", "CUSTOM_B"]
+TRAITS = ["CUSTOM_S", "CUSTOM_T", "HW_CPU_X86_AVX"]
+
+
+class RandomWriter:
+    """Does one thing after another, whatever comes of it."""
+
+    def __init__(self, roost: Roost, seed: int) -> None:
+        self.roost = roost
+        self.random = random.Random(seed)
+
+    def step(self) -> None:
+        verbs = [
+            *[self.allocate] * 6,
+            *[self.inventories] * 3,
+            self.create,
+            self.move,
+            self.delete,
+            self.traits,
+            self.aggregates,
+            self.names,
+            self.delete_allocations,
+            self.reshape,
+        ]
+        self.random.choice(verbs)()
+
+    def some_provider(self) -> str:
+        return self.random.choice(PROVIDERS)
+
+    def generation(self, name: str) -> int:
+        return read_provider(self.roost, uuid=uid(name)).generation
+
+    def create(self) -> None:
+        name, parent = self.some_provider(), self.random.choice([None, *PROVIDERS])
+        create_provider(self.roost, uuid=uid(name), name=name, parent_uuid=parent and uid(parent))
+
+    def move(self) -> None:
+        name, parent = self.some_provider(), self.random.choice([None, *PROVIDERS])
+        update_provider(
+            self.roost,
+            uuid=uid(name),
+            name=name,
+            parent_uuid=parent and uid(parent),
+            may_reparent=True,
+        )
+
+    def delete(self) -> None:
+        delete_provider(self.roost, uuid=uid(self.some_provider()))
+
+    def inventory_change(self, name: str) -> InventoryChange:
+        classes = self.random.sample(CLASSES, self.random.randint(0, 3))
+        return InventoryChange(
+            provider_uuid=uid(name),
+            inventories={
+                each: Inventory(total=self.random.randint(1, 20), allocation_ratio=1.5)
+                for each in classes
+            },
+            expected_generation=self.generation(name),
+        )
+
+    def inventories(self) -> None:
+        if self.random.random() < 0.2:
+            uuid = uid(self.some_provider())
+            delete_inventories(self.roost, provider_uuid=uuid, resource_class=None)
+        else:
+            replace_inventories(self.roost, change=self.inventory_change(self.some_provider()))
+
+    def claims(self) -> list[object]:
+        providers = self.random.sample(PROVIDERS, self.random.randint(0, 2))
+        allocations = {
+            name: {
+                each: self.random.randint(1, 4)
+                for each in self.random.sample(CLASSES, self.random.randint(1, 2))
+            }
+            for name in providers
+        }
+        consumer = self.random.choice(CONSUMERS)
+        return [claim(consumer, allocations, checks_generation=False)]
+
+    def allocate(self) -> None:
+        put(self.roost, *self.claims())  # type: ignore[arg-type]
+
+    def delete_allocations(self) -> None:
+        delete_allocations(self.roost, consumer_uuid=uid(self.random.choice(CONSUMERS)))
+
+    def reshape(self) -> None:
+        name = self.some_provider()
+        reshape(
+            self.roost,
+            inventories=[self.inventory_change(name)],
+            consumers=self.claims(),  # type: ignore[arg-type]
+        )
+
+    def traits(self) -> None:
+        name = self.some_provider()
+        replace_traits(
+            self.roost,
+            provider_uuid=uid(name),
+            traits=set(self.random.sample(TRAITS, self.random.randint(0, 3))),
+            expected_generation=self.generation(name),
+        )
+
+    def aggregates(self) -> None:
+        name = self.some_provider()
+        replace_aggregates(
+            self.roost,
+            provider_uuid=uid(name),
+            aggregates=[uid(each) for each in self.random.sample("abc", 2)],
+            expected_generation=self.random.choice([None, self.generation(name)]),
+        )
+
+    def names(self) -> None:
+        actions = [
+            partial(ensure_resource_class, name=self.random.choice(CLASSES[2:])),
+            partial(delete_resource_class, name=self.random.choice(CLASSES[2:])),
+            partial(rename_resource_class, name="CUSTOM_A", new_name="CUSTOM_B"),
+            partial(ensure_trait, name=self.random.choice(TRAITS[:2])),
+            partial(delete_trait, name=self.random.choice(TRAITS[:2])),
+        ]
+        self.random.choice(actions)(self.roost)
+
+    def walk(self, steps: int) -> None:
+        for _ in range(steps):
+            # Most random steps make no sense; what counts is what they leave behind.
+            with contextlib.suppress(RoostError):
+                self.step()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_followers_have_what_the_tables_have(open_roost: OpenRoost, seed: int) -> None:
+    first, second = open_roost(), open_roost()
+    for name in PROVIDERS[:3]:
+        provider(first, name, VCPU=10, MEMORY_MB=10)
+    followers = [Follower(first.store), Follower(second.store)]
+    writers = [RandomWriter(first, seed), RandomWriter(second, seed + 100)]
+    for _ in range(12):
+        at_once([partial(writer.walk, 6) for writer in writers])
+        fresh = tables(first.store.load()[1])
+        for follower in followers:
+            follower.catch_up()
+            assert follower.rows == fresh
+            assert follower.reloads == 1
+
+
+def test_catching_up_while_others_write(open_roost: OpenRoost) -> None:
+    """Every position is a consistent one, even those taken in the middle of writes."""
+    first, second = open_roost(), open_roost()
+    for name in PROVIDERS:
+        provider(first, name, VCPU=100)
+    follower = Follower(second.store)
+
+    def follow() -> None:
+        for _ in range(100):
+            follower.catch_up()
+
+    writers = [
+        partial(put, first, claim(f"{name}-{number}", {name: {"VCPU": 1}}))
+        for number in range(3)
+        for name in PROVIDERS
+    ]
+    results = at_once([follow, *writers])
+    assert not [refusal for refusal in refusals(results) if not isinstance(refusal, Conflict)]
+    follower.catch_up()
+    assert follower.rows == tables(second.store.load()[1])
+    assert follower.reloads == 1

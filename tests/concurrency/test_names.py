@@ -1,0 +1,120 @@
+"""Names that are deleted while somebody starts to use them."""
+
+from collections.abc import Callable
+from functools import partial
+
+from races import at_once, provider, refusals, uid
+from sqlalchemy import select
+
+from roost.errors import ResourceClassInUse, TraitInUse, UnknownResourceClass, UnknownTrait
+from roost.model import Inventory
+from roost.operations.add_inventory import add_inventory
+from roost.operations.catalog import (
+    create_resource_class,
+    delete_resource_class,
+    delete_trait,
+    ensure_resource_class,
+    ensure_trait,
+)
+from roost.operations.replace_aggregates import replace_aggregates
+from roost.operations.replace_traits import replace_traits
+from roost.service import Roost
+from roost.store.schema import inventories, placement_aggregates, resource_classes
+
+OpenRoost = Callable[[], Roost]
+
+
+def test_a_class_is_deleted_or_used_but_not_both(open_roost: OpenRoost) -> None:
+    first, second = open_roost(), open_roost()
+    for number in range(12):
+        name, host = f"CUSTOM_{number}", f"host{number}"
+        create_resource_class(first, name=name)
+        provider(first, host)
+        results = at_once(
+            [
+                partial(delete_resource_class, first, name=name),
+                partial(
+                    add_inventory,
+                    second,
+                    provider_uuid=uid(host),
+                    resource_class=name,
+                    inventory=Inventory(total=1),
+                ),
+            ]
+        )
+        assert [type(each) for each in refusals(results)] in (
+            [ResourceClassInUse],
+            [UnknownResourceClass],
+        )
+    with first.store.engine.connect() as connection:
+        used = set(connection.scalars(select(inventories.c.resource_class_id)))
+        known = set(connection.scalars(select(resource_classes.c.id)))
+    assert used <= known
+
+
+def test_a_trait_is_deleted_or_used_but_not_both(open_roost: OpenRoost) -> None:
+    first, second = open_roost(), open_roost()
+    for number in range(8):
+        name, host = f"CUSTOM_{number}", f"host{number}"
+        ensure_trait(first, name=name)
+        provider(first, host)
+        results = at_once(
+            [
+                partial(delete_trait, first, name=name),
+                partial(
+                    replace_traits,
+                    second,
+                    provider_uuid=uid(host),
+                    traits={name},
+                    expected_generation=0,
+                ),
+            ]
+        )
+        assert [type(each) for each in refusals(results)] in ([TraitInUse], [UnknownTrait])
+
+
+def test_a_name_is_created_once(open_roost: OpenRoost) -> None:
+    services = [open_roost(), open_roost()]
+    for verb in (ensure_resource_class, ensure_trait):
+        results = at_once([partial(verb, each, name="CUSTOM_NEW") for each in services * 4])
+        assert sorted(results) == [False] * 7 + [True]
+
+
+def test_custom_classes_get_the_next_id(open_roost: OpenRoost) -> None:
+    services = [open_roost(), open_roost()]
+    results = at_once(
+        [
+            partial(create_resource_class, services[number % 2], name=f"CUSTOM_{number}")
+            for number in range(8)
+        ]
+    )
+    assert refusals(results) == []
+    with services[0].store.engine.connect() as connection:
+        ids = connection.scalars(
+            select(resource_classes.c.id).where(resource_classes.c.name.startswith("CUSTOM_"))
+        ).all()
+    assert sorted(ids) == list(range(10_000, 10_008))
+
+
+def test_an_aggregate_named_by_many_at_once_is_one(open_roost: OpenRoost) -> None:
+    services = [open_roost(), open_roost()]
+    for number in range(8):
+        provider(services[0], f"host{number}")
+    results = at_once(
+        [
+            partial(
+                replace_aggregates,
+                services[number % 2],
+                provider_uuid=uid(f"host{number}"),
+                aggregates=[uid("one"), uid("two")],
+                expected_generation=0,
+            )
+            for number in range(8)
+        ]
+    )
+    assert refusals(results) == []
+    with services[0].store.engine.connect() as connection:
+        uuids = connection.scalars(
+            select(placement_aggregates.c.uuid).order_by(placement_aggregates.c.id)
+        ).all()
+    assert uuids == [uid("one"), uid("two")]

@@ -1,0 +1,90 @@
+"""Real processes on one database, and a process that forks after it opened the store."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from follower import Follower, tables
+from races import claim, provider, put, uid, used
+from sqlalchemy import select
+
+from roost.operations.provider_reads import read_usages
+from roost.service import Roost
+from roost.store.schema import roost_writers
+
+OpenRoost = Callable[[], Roost]
+
+CLAIMS = """
+import sys
+from races import claim, put
+from roost.errors import CapacityExceeded
+from roost.service import Roost
+from roost.settings import Settings
+from roost.store.store import Store
+url, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+roost = Roost(Store.open(url), Settings(allocation_conflict_retry_count=30))
+granted = 0
+for number in range(count):
+    try:
+        put(roost, claim(f"{name}-{number}", {"host": {"VCPU": 1}}))
+        granted += 1
+    except CapacityExceeded:
+        pass
+print(granted)
+"""
+
+
+def test_processes_share_a_provider(open_roost: OpenRoost, database_url: str) -> None:
+    """Four processes claim one of 30 fifteen times each."""
+    roost = open_roost()
+    provider(roost, "host", VCPU=30)
+    follower = Follower(roost.store)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", CLAIMS, database_url, f"process{number}", "15"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(4)
+    ]
+    granted = 0
+    for process in processes:
+        output, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+        granted += int(output)
+    assert granted == 30
+    assert used(roost, "host", "VCPU") == 30
+    follower.catch_up()
+    assert follower.reloads == 1
+    assert follower.rows == tables(roost.store.load()[1])
+
+
+def test_a_forked_process_is_a_writer_of_its_own(open_roost: OpenRoost) -> None:
+    """As uwsgi does it: the application is loaded once, then workers fork off."""
+    roost = open_roost()
+    provider(roost, "host", VCPU=10)
+    put(roost, claim("parent", {"host": {"VCPU": 1}}))
+    read_usages(roost, provider_uuid=uid("host"))
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            for number in range(3):
+                put(roost, claim(f"child{number}", {"host": {"VCPU": 1}}))
+            usages = read_usages(roost, provider_uuid=uid("host")).usages
+            status = 0 if usages["VCPU"] >= 4 else 2
+        finally:
+            # Without the clean-up of pytest, which is the parent's.
+            os._exit(status)
+    for number in range(3):
+        put(roost, claim(f"own{number}", {"host": {"VCPU": 1}}))
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert read_usages(roost, provider_uuid=uid("host")).usages == {"VCPU": 7}
+    with roost.store.engine.connect() as connection:
+        assert len(connection.execute(select(roost_writers)).all()) == 2

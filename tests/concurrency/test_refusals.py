@@ -1,0 +1,302 @@
+"""A refused write leaves every table as it was."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+import pytest
+from races import claim, dump, provider, put, uid
+
+from roost import errors
+from roost.model import Inventory, InventoryChange
+from roost.operations.add_inventory import add_inventory
+from roost.operations.catalog import (
+    create_resource_class,
+    delete_resource_class,
+    delete_trait,
+    ensure_trait,
+    rename_resource_class,
+)
+from roost.operations.create_provider import create_provider
+from roost.operations.delete_allocations import delete_allocations
+from roost.operations.delete_inventories import delete_inventories
+from roost.operations.delete_provider import delete_provider
+from roost.operations.replace_aggregates import replace_aggregates
+from roost.operations.replace_inventories import replace_inventories
+from roost.operations.replace_traits import replace_traits
+from roost.operations.reshape import reshape
+from roost.operations.update_inventory import update_inventory
+from roost.operations.update_provider import update_provider
+from roost.service import Roost
+
+INVENTORY = Inventory(total=1)
+
+
+def stock(name: str, generation: int, *classes: str, **fields: Any) -> InventoryChange:
+    inventory = Inventory(total=10, **fields)
+    return InventoryChange(
+        provider_uuid=uid(name),
+        inventories=dict.fromkeys(classes, inventory),
+        expected_generation=generation,
+    )
+
+
+@pytest.fixture
+def world(roost: Roost) -> Roost:
+    """host (VCPU, CUSTOM_A) and its child; c1 holds 2 VCPU of host. host is at generation 3."""
+    create_resource_class(roost, name="CUSTOM_A")
+    create_resource_class(roost, name="CUSTOM_B")
+    ensure_trait(roost, name="CUSTOM_T")
+    provider(roost, "host", VCPU=10, CUSTOM_A=10)
+    provider(roost, "child", parent="host", MEMORY_MB=10)
+    provider(roost, "other", VCPU=1)
+    provider(roost, "bare")
+    put(roost, claim("c1", {"host": {"VCPU": 2}}))
+    replace_traits(roost, provider_uuid=uid("host"), traits={"CUSTOM_T"}, expected_generation=2)
+    return roost
+
+
+def new(allocations: dict[str, dict[str, int]], **fields: Any) -> Callable[[Roost], None]:
+    """A claim of a consumer, project, user and type that are all new."""
+    fields = {"project_id": "new", "user_id": "new", "consumer_type": "NEW", **fields}
+    return lambda roost: put(roost, claim("new", allocations, **fields))
+
+
+def two(roost: Roost) -> None:
+    put(
+        roost,
+        claim("new1", {"host": {"VCPU": 1}}, project_id="new"),
+        claim("new2", {"host": {"VCPU": 8}}, user_id="new"),
+    )
+
+
+update = partial(update_provider, name="host", may_reparent=False)
+
+REFUSALS: list[tuple[type[errors.RoostError], Callable[[Roost], object]]] = [
+    # Allocations
+    (errors.CapacityExceeded, new({"host": {"VCPU": 9}})),
+    (errors.CapacityExceeded, two),
+    (errors.ConstraintViolated, new({"host": {"VCPU": 2**31}})),
+    (errors.MissingInventory, new({"host": {"MEMORY_MB": 1}})),
+    (errors.MissingInventory, new({"bare": {"VCPU": 1}})),
+    (errors.UnknownProvider, new({"nowhere": {"VCPU": 1}})),
+    (errors.UnknownResourceClass, new({"host": {"CUSTOM_NONE": 1}})),
+    (errors.ConsumerGenerationConflict, new({"host": {"VCPU": 1}}, expected_generation=7)),
+    (
+        errors.ConsumerGenerationConflict,
+        lambda roost: put(roost, claim("c1", {"other": {"VCPU": 1}}, project_id="new")),
+    ),
+    (
+        errors.CapacityExceeded,
+        lambda roost: put(
+            roost, claim("c1", {"other": {"VCPU": 2}}, expected_generation=1, project_id="new")
+        ),
+    ),
+    (
+        errors.ConsumerNotFound,
+        lambda roost: delete_allocations(roost, consumer_uuid=uid("nobody")),
+    ),
+    # Inventories
+    (
+        errors.InventoryInUse,
+        lambda roost: replace_inventories(roost, change=stock("host", 3, "CUSTOM_B")),
+    ),
+    (
+        errors.ProviderGenerationConflict,
+        lambda roost: replace_inventories(roost, change=stock("host", 2, "VCPU")),
+    ),
+    (
+        errors.UnknownResourceClass,
+        lambda roost: replace_inventories(roost, change=stock("host", 3, "CUSTOM_NONE")),
+    ),
+    (
+        errors.ProviderNotFound,
+        lambda roost: replace_inventories(roost, change=stock("nowhere", 3, "VCPU")),
+    ),
+    (
+        errors.InventoryExists,
+        lambda roost: add_inventory(
+            roost, provider_uuid=uid("host"), resource_class="VCPU", inventory=INVENTORY
+        ),
+    ),
+    (
+        errors.UnknownResourceClass,
+        lambda roost: add_inventory(
+            roost, provider_uuid=uid("host"), resource_class="CUSTOM_NONE", inventory=INVENTORY
+        ),
+    ),
+    (
+        errors.InventoryNotFound,
+        lambda roost: update_inventory(
+            roost,
+            provider_uuid=uid("host"),
+            resource_class="MEMORY_MB",
+            inventory=INVENTORY,
+            expected_generation=3,
+        ),
+    ),
+    (
+        errors.ResourceClassNotFound,
+        lambda roost: update_inventory(
+            roost,
+            provider_uuid=uid("host"),
+            resource_class="CUSTOM_NONE",
+            inventory=INVENTORY,
+            expected_generation=3,
+        ),
+    ),
+    (
+        errors.InventoryInUse,
+        lambda roost: delete_inventories(roost, provider_uuid=uid("host"), resource_class=None),
+    ),
+    (
+        errors.InventoryInUse,
+        lambda roost: delete_inventories(roost, provider_uuid=uid("host"), resource_class="VCPU"),
+    ),
+    (
+        errors.InventoryNotFound,
+        lambda roost: delete_inventories(roost, provider_uuid=uid("host"), resource_class="PGPU"),
+    ),
+    # Providers
+    (
+        errors.ProviderExists,
+        lambda roost: create_provider(
+            roost, uuid=uid("new"), name="child", parent_uuid=uid("host")
+        ),
+    ),
+    (
+        errors.ProviderExists,
+        lambda roost: create_provider(roost, uuid=uid("child"), name="new", parent_uuid=None),
+    ),
+    (
+        errors.InvalidParent,
+        lambda roost: create_provider(
+            roost, uuid=uid("new"), name="new", parent_uuid=uid("nowhere")
+        ),
+    ),
+    (
+        errors.InvalidParent,
+        lambda roost: create_provider(roost, uuid=uid("new"), name="new", parent_uuid=uid("new")),
+    ),
+    (
+        errors.InvalidParent,
+        lambda roost: update(roost, uuid=uid("host"), parent_uuid=uid("child")),
+    ),
+    (
+        errors.InvalidParent,
+        lambda roost: update(roost, uuid=uid("child"), parent_uuid=None, name="child"),
+    ),
+    (
+        errors.InvalidParent,
+        lambda roost: update(roost, uuid=uid("child"), parent_uuid=uid("bare"), name="child"),
+    ),
+    (
+        errors.ProviderExists,
+        lambda roost: update(roost, uuid=uid("bare"), parent_uuid=uid("host"), name="child"),
+    ),
+    (
+        errors.ProviderNotFound,
+        lambda roost: update(roost, uuid=uid("nowhere"), parent_uuid=msgspec.UNSET),
+    ),
+    (errors.ProviderHasChildren, lambda roost: delete_provider(roost, uuid=uid("host"))),
+    (errors.ProviderNotFound, lambda roost: delete_provider(roost, uuid=uid("nowhere"))),
+    # Traits, aggregates, names
+    (
+        errors.UnknownTrait,
+        lambda roost: replace_traits(
+            roost,
+            provider_uuid=uid("host"),
+            traits={"CUSTOM_NONE", "CUSTOM_T"},
+            expected_generation=3,
+        ),
+    ),
+    (
+        errors.ProviderGenerationConflict,
+        lambda roost: replace_traits(
+            roost, provider_uuid=uid("host"), traits=set(), expected_generation=9
+        ),
+    ),
+    (
+        errors.ProviderGenerationConflict,
+        lambda roost: replace_aggregates(
+            roost, provider_uuid=uid("host"), aggregates=[uid("new")], expected_generation=9
+        ),
+    ),
+    (errors.ResourceClassExists, lambda roost: create_resource_class(roost, name="CUSTOM_A")),
+    (errors.ResourceClassInUse, lambda roost: delete_resource_class(roost, name="CUSTOM_A")),
+    (errors.StandardName, lambda roost: delete_resource_class(roost, name="VCPU")),
+    (errors.ResourceClassNotFound, lambda roost: delete_resource_class(roost, name="CUSTOM_C")),
+    (
+        errors.ResourceClassExists,
+        lambda roost: rename_resource_class(roost, name="CUSTOM_A", new_name="CUSTOM_B"),
+    ),
+    (
+        errors.StandardName,
+        lambda roost: rename_resource_class(roost, name="VCPU", new_name="CUSTOM_C"),
+    ),
+    (errors.TraitInUse, lambda roost: delete_trait(roost, name="CUSTOM_T")),
+    (errors.StandardName, lambda roost: delete_trait(roost, name="HW_CPU_X86_AVX")),
+    (errors.TraitNotFound, lambda roost: delete_trait(roost, name="CUSTOM_NONE")),
+    # Reshape
+    (
+        errors.InventoryInUse,
+        lambda roost: reshape(
+            roost,
+            inventories=[stock("host", 3, "CUSTOM_B"), stock("bare", 0, "VCPU")],
+            consumers=[claim("new", {"bare": {"VCPU": 1}}, project_id="new")],
+        ),
+    ),
+    (
+        errors.ConstraintViolated,
+        lambda roost: reshape(
+            roost,
+            inventories=[stock("host", 3), stock("bare", 0, "VCPU", max_unit=1)],
+            consumers=[claim("c1", {"bare": {"VCPU": 2}}, expected_generation=1)],
+        ),
+    ),
+    (
+        errors.ProviderGenerationConflict,
+        lambda roost: reshape(
+            roost,
+            inventories=[stock("host", 3), stock("bare", 1, "VCPU")],
+            consumers=[claim("c1", {"bare": {"VCPU": 2}}, expected_generation=1)],
+        ),
+    ),
+    (
+        errors.ConsumerGenerationConflict,
+        lambda roost: reshape(
+            roost,
+            inventories=[stock("host", 3), stock("bare", 0, "VCPU")],
+            consumers=[claim("c1", {"bare": {"VCPU": 2}}, expected_generation=2)],
+        ),
+    ),
+    (
+        errors.ProviderNotFound,
+        lambda roost: reshape(roost, inventories=[stock("nowhere", 0)], consumers=[]),
+    ),
+]
+
+
+def test_a_refused_write_leaves_every_table_as_it_was(world: Roost) -> None:
+    before = dump(world.store.engine)
+    for expected, attempt in REFUSALS:
+        with pytest.raises(expected):
+            attempt(world)
+        assert dump(world.store.engine) == before
+
+
+def test_an_empty_claim_of_a_new_consumer_leaves_nothing(world: Roost) -> None:
+    before = dump(world.store.engine)
+    new({})(world)
+    assert dump(world.store.engine) == before
+    # So the next claim finds no consumer, as its writer believes.
+    new({"host": {"VCPU": 1}})(world)
+
+
+def test_a_consumer_goes_with_its_last_allocation(world: Roost) -> None:
+    put(world, claim("c1", {}, expected_generation=1))
+    tables = dump(world.store.engine)
+    assert tables["consumers"] == []
+    assert tables["allocations"] == []
+    put(world, claim("c1", {"host": {"VCPU": 1}}))

@@ -1,0 +1,96 @@
+"""A reshape is seen whole or not at all, whatever else happens."""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+
+from races import at_once, claim, provider, put, refusals, uid, used
+
+from roost.errors import Conflict
+from roost.model import Inventory, InventoryChange
+from roost.operations.provider_reads import read_inventories, read_usages
+from roost.operations.reshape import reshape
+from roost.service import Roost
+
+OpenRoost = Callable[[], Roost]
+
+
+def move_all(roost: Roost, source: str, target: str, consumers: dict[str, int]) -> None:
+    """The VCPUs of `source`, and everybody who holds some, go to `target`."""
+    generations = {
+        name: read_inventories(roost, provider_uuid=uid(name)).generation
+        for name in (source, target)
+    }
+    reshape(
+        roost,
+        inventories=[
+            InventoryChange(
+                provider_uuid=uid(source), inventories={}, expected_generation=generations[source]
+            ),
+            InventoryChange(
+                provider_uuid=uid(target),
+                inventories={"VCPU": Inventory(total=20)},
+                expected_generation=generations[target],
+            ),
+        ],
+        consumers=[
+            claim(name, {target: {"VCPU": 1}}, expected_generation=generation)
+            for name, generation in consumers.items()
+        ],
+    )
+
+
+def test_a_reshape_and_claims_do_not_mix(open_roost: OpenRoost) -> None:
+    """Either all claims were there and moved, or the reshape is refused."""
+    first, second = open_roost(), open_roost()
+    for round_ in range(6):
+        source, target = f"source{round_}", f"target{round_}"
+        provider(first, source, VCPU=20)
+        provider(first, target)
+        held = f"held{round_}"
+        put(first, claim(held, {source: {"VCPU": 1}}))
+        claims = [
+            partial(put, second, claim(f"new{round_}-{number}", {source: {"VCPU": 1}}))
+            for number in range(4)
+        ]
+        results = at_once([partial(move_all, first, source, target, {held: 1}), *claims])
+        claimed = results[1:].count(None)
+        assert all(isinstance(refusal, Conflict) for refusal in refusals(results))
+        if results[0] is None:
+            # The reshape went first: nobody could claim of a source without inventory.
+            assert claimed == 0
+            assert used(first, source, "VCPU") == 0
+            assert used(first, target, "VCPU") == 1
+        else:
+            assert used(first, source, "VCPU") == 1 + claimed
+            assert used(first, target, "VCPU") == 0
+
+
+def test_readers_never_see_half_a_reshape(open_roost: OpenRoost) -> None:
+    writer, reader = open_roost(), open_roost()
+    provider(writer, "left", VCPU=20)
+    provider(writer, "right")
+    consumers = {f"consumer{number}": 1 for number in range(5)}
+    put(writer, *(claim(name, {"left": {"VCPU": 1}}) for name in consumers))
+    done = threading.Event()
+    seen: set[tuple[int, int]] = set()
+
+    def read() -> None:
+        while not done.is_set():
+            with reader.view() as index:
+                rows = [index.row_of_uuid[uid(name)] for name in ("left", "right")]
+                left, right = (sum(stock.used for stock in index.stocks(row)) for row in rows)
+                seen.add((left, right))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    try:
+        for round_ in range(10):
+            source, target = ("left", "right") if round_ % 2 == 0 else ("right", "left")
+            move_all(writer, source, target, consumers)
+            consumers = {name: generation + 1 for name, generation in consumers.items()}
+    finally:
+        done.set()
+        thread.join()
+    assert seen <= {(5, 0), (0, 5)}
+    assert read_usages(reader, provider_uuid=uid("left")).usages == {"VCPU": 5}

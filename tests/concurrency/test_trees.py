@@ -1,0 +1,114 @@
+"""Trees under concurrent change stay trees."""
+
+import random
+from collections.abc import Callable
+from functools import partial
+
+from races import at_once, provider, refusals, uid
+from sqlalchemy import select
+
+from roost.errors import InvalidParent
+from roost.operations.create_provider import create_provider
+from roost.operations.delete_provider import delete_provider
+from roost.operations.update_provider import update_provider
+from roost.service import Roost
+from roost.store.schema import resource_providers
+
+OpenRoost = Callable[[], Roost]
+
+
+def move(roost: Roost, name: str, parent: str | None) -> None:
+    parent_uuid = None if parent is None else uid(parent)
+    update_provider(roost, uuid=uid(name), name=name, parent_uuid=parent_uuid, may_reparent=True)
+
+
+def check_trees(roost: Roost) -> None:
+    """Every provider reaches a root by its parents, and names that root as its own."""
+    with roost.store.engine.connect() as connection:
+        rows = {row.id: row for row in connection.execute(select(resource_providers))}
+    for row in rows.values():
+        top, steps = row, 0
+        while top.parent_provider_id is not None:
+            top, steps = rows[top.parent_provider_id], steps + 1
+            assert steps <= len(rows), f"a loop around {row.name}"
+        assert row.root_provider_id == top.id, f"{row.name} names a wrong root"
+
+
+def test_two_moves_never_close_a_loop(open_roost: OpenRoost) -> None:
+    """A below B and B below A, at once: one of them is refused."""
+    first, second = open_roost(), open_roost()
+    for number in range(12):
+        left, right = f"left{number}", f"right{number}"
+        provider(first, left)
+        provider(first, right)
+        provider(first, f"child{number}", parent=right)
+        results = at_once(
+            [
+                partial(move, first, left, f"child{number}"),
+                partial(move, second, right, left),
+            ]
+        )
+        assert [type(refusal) for refusal in refusals(results)] == [InvalidParent]
+        check_trees(first)
+
+
+def test_random_moves_keep_trees(open_roost: OpenRoost) -> None:
+    services = open_roost(), open_roost()
+    names = [f"node{number}" for number in range(8)]
+    for name in names:
+        provider(services[0], name)
+    generator = random.Random(5)
+    for _ in range(6):
+        moves = [
+            partial(
+                move,
+                services[number % 2],
+                generator.choice(names),
+                generator.choice([*names, None]),
+            )
+            for number in range(8)
+        ]
+        results = at_once(moves)
+        assert {type(refusal) for refusal in refusals(results)} <= {InvalidParent}
+        check_trees(services[0])
+
+
+def test_a_child_born_during_a_move_has_the_new_root(open_roost: OpenRoost) -> None:
+    first, second = open_roost(), open_roost()
+    provider(first, "old")
+    provider(first, "new")
+    provider(first, "middle", parent="old")
+    for number in range(12):
+        target = "new" if number % 2 == 0 else "old"
+        born = f"child{number}"
+        results = at_once(
+            [
+                partial(move, first, "middle", target),
+                partial(
+                    create_provider,
+                    second,
+                    uuid=uid(born),
+                    name=born,
+                    parent_uuid=uid("middle"),
+                ),
+            ]
+        )
+        assert refusals(results) == []
+        check_trees(first)
+
+
+def test_a_child_is_born_or_its_parent_is_deleted(open_roost: OpenRoost) -> None:
+    first, second = open_roost(), open_roost()
+    for number in range(12):
+        parent, child = f"parent{number}", f"child{number}"
+        provider(first, parent)
+        results = at_once(
+            [
+                partial(delete_provider, first, uuid=uid(parent)),
+                partial(
+                    create_provider, second, uuid=uid(child), name=child, parent_uuid=uid(parent)
+                ),
+            ]
+        )
+        assert len(refusals(results)) == 1
+        check_trees(first)

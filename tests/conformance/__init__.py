@@ -1,0 +1,1 @@
+"""The reference's own HTTP tests, run unmodified against a roost server."""

@@ -1,0 +1,65 @@
+"""Which of the reference's test files run, and how one test in them is named."""
+
+import fnmatch
+import functools
+import importlib.resources
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gabbi import utils
+
+# The files are read from the installed distribution, never copied.
+FOLDER = Path(str(importlib.resources.files("placement"))) / "tests" / "functional" / "gabbits"
+
+# Files that do not run yet, and what they wait for.
+LEFT_OUT = {
+    "*-rbac.yaml": "policy rules with scopes and roles",
+    "*-policy.yaml": "a policy file",
+    "cors.yaml": "the CORS middleware",
+    "non-cors.yaml": "the CORS middleware",
+}
+
+# Requests that no HTTP client sends and every HTTP server refuses before the application sees
+# them. The status is still checked; the wording of the refusal is the HTTP server's own.
+REFUSED_BY_HTTP_SERVER = {
+    ("basic-http.yaml", "bad content length not int"),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One request of one file."""
+
+    file: str
+    position: int
+    name: str
+
+    def __str__(self) -> str:
+        # The position keeps names apart that a file uses twice.
+        words = "_".join(self.name.lower().split())
+        return f"{self.file}-{self.position:03}-{words}"
+
+
+def files() -> list[str]:
+    """The names of the files that run."""
+    return [
+        path.name
+        for path in sorted(FOLDER.glob("*.yaml"))
+        if not any(fnmatch.fnmatch(path.name, pattern) for pattern in LEFT_OUT)
+    ]
+
+
+@functools.cache
+def content(file: str) -> dict[str, Any]:
+    """A file as read. Running a test changes its data in place: work on a deep copy."""
+    return dict(utils.load_yaml(yaml_file=str(FOLDER / file)))
+
+
+def cases() -> list[Case]:
+    """Every request of every file that runs, in order."""
+    return [
+        Case(file=file, position=position, name=test["name"])
+        for file in files()
+        for position, test in enumerate(content(file)["tests"])
+    ]

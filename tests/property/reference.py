@@ -1,0 +1,170 @@
+"""The reference implementation as a black box: a process of its own, spoken to by HTTP."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlencode
+
+import httpx
+
+from roost.query import AggregateRule, CandidateQuery, ProviderQuery, TraitRule
+from servers import free_port
+from world import HEADERS
+
+START_SECONDS_MAX = 60
+STOP_SECONDS_MAX = 15
+
+CONFIGURATION = """\
+[placement_database]
+connection = sqlite:///{database}
+sync_on_startup = true
+[api]
+auth_strategy = noauth2
+"""
+
+
+class Reference:
+    """Starts the reference on an SQLite file, and empties it for each world."""
+
+    def __init__(self, folder: Path) -> None:
+        self._database = folder / "reference.db"
+        self._empty = folder / "empty.db"
+        self._output = folder / "reference.log"
+        port = free_port()
+        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30)
+        (folder / "placement.conf").write_text(CONFIGURATION.format(database=self._database))
+        self._environment = {**os.environ, "OS_PLACEMENT_CONFIG_DIR": str(folder)}
+        self._command = [
+            *(sys.executable, "-m", "granian", "placement.wsgi.api:application"),
+            *("--interface", "wsgi"),
+            *("--host", "127.0.0.1"),
+            *("--port", str(port)),
+            *("--workers", "1"),
+            *("--blocking-threads", "1"),
+        ]
+
+    def __enter__(self) -> Self:
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(
+                self._command,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self._stop()
+            raise
+        copy_database(self._database, self._empty)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stop()
+
+    def clear(self) -> None:
+        """Back to a database without providers.
+
+        The process remembers the names of custom classes and traits, so worlds for it use
+        standard names only.
+        """
+        copy_database(self._empty, self._database)
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while self._process.poll() is None and time.monotonic() < deadline:
+            try:
+                # Reads the tables, so it answers only when they are there.
+                if self.client.get("/traits", headers=HEADERS).is_success:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.2)
+        raise RuntimeError(f"the reference did not start:\n{self._output.read_text()}")
+
+    def _stop(self) -> None:
+        self.client.close()
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """By SQLite itself, which locks: the reference may have the target open."""
+    reader, writer = sqlite3.connect(source), sqlite3.connect(target)
+    try:
+        reader.backup(writer)
+    finally:
+        reader.close()
+        writer.close()
+
+
+# ---------------------------------------------------------------------------------------------
+# A query as the HTTP API writes it
+
+
+def candidates_path(query: CandidateQuery) -> str:
+    pairs = []
+    for group in query.groups:
+        if group.resources:
+            pairs.append((f"resources{group.suffix}", resources_text(group.resources)))
+        pairs += [(f"required{group.suffix}", text) for text in trait_texts(group.traits)]
+        pairs += [(f"member_of{group.suffix}", text) for text in aggregate_texts(group.aggregates)]
+        if group.in_tree is not None:
+            pairs.append((f"in_tree{group.suffix}", group.in_tree))
+    if len(query.groups) > 1:
+        pairs.append(("group_policy", "isolate" if query.isolate else "none"))
+    pairs += [("same_subtree", ",".join(sorted(each))) for each in query.same_subtree]
+    if query.root_traits:
+        pairs.append(("root_required", ",".join(trait_texts(query.root_traits))))
+    return "/allocation_candidates?" + urlencode(pairs)
+
+
+def providers_path(query: ProviderQuery) -> str:
+    pairs = [("required", text) for text in trait_texts(query.traits)]
+    pairs += [("member_of", text) for text in aggregate_texts(query.aggregates)]
+    if query.resources:
+        pairs.append(("resources", resources_text(query.resources)))
+    named = {"uuid": query.uuid, "name": query.name, "in_tree": query.in_tree}
+    pairs += [(key, value) for key, value in named.items() if value is not None]
+    return "/resource_providers?" + urlencode(pairs)
+
+
+def resources_text(resources: dict[str, int]) -> str:
+    return ",".join(f"{name}:{amount}" for name, amount in resources.items())
+
+
+def trait_texts(rule: TraitRule) -> list[str]:
+    """One parameter for all traits on their own, one for each set of alternatives."""
+    alone = [name for each in rule.required if len(each) == 1 for name in each]
+    alone += [f"!{name}" for name in sorted(rule.forbidden)]
+    texts = [",".join(alone)] if alone else []
+    return texts + list(alternatives(rule))
+
+
+def aggregate_texts(rule: AggregateRule) -> list[str]:
+    texts = list(alternatives(rule))
+    texts += [name for each in rule.required if len(each) == 1 for name in each]
+    return texts + [f"!{name}" for name in sorted(rule.forbidden)]
+
+
+def alternatives(rule: TraitRule | AggregateRule) -> Iterator[str]:
+    for each in rule.required:
+        if len(each) > 1:
+            yield "in:" + ",".join(sorted(each))

@@ -1,0 +1,195 @@
+"""The index after catching up equals the index rebuilt from the tables."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from roost.changes import Changes, Rows
+from roost.search.advance import advance
+from roost.search.index import Index
+
+CLASSES = [(number, f"CLASS{number}", None) for number in range(3)]
+TRAITS = [(1, "MISC_SHARES_VIA_AGGREGATE", None), (2, "CUSTOM_A", None), (3, "CUSTOM_B", None)]
+AGGREGATES = ["aggregate-a", "aggregate-b"]
+
+
+class Tables:
+    """A small database in dictionaries, and the changes made to it since they were last taken."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.providers = {}  # id -> [uuid, name, generation, parent id]
+        self.inventories = {}  # (provider id, class id) -> numbers
+        self.used = Counter()
+        self.traits = {}
+        self.aggregates = {}
+        self.next_id = 1
+        self.classes = {number: name for number, name, _ in CLASSES}
+        self.forget_changes()
+
+    def forget_changes(self):
+        self.changed, self.usage, self.generations, self.class_ids = set(), Counter(), {}, set()
+
+    def rows(self, only=None, class_ids=None):
+        def chosen(number):
+            return only is None or number in only
+
+        return Rows(
+            providers=[
+                (number, uuid, name, generation, self.root(number), parent, None)
+                for number, (uuid, name, generation, parent) in self.providers.items()
+                if chosen(number)
+            ],
+            inventories=[
+                (number, class_id, *numbers, None)
+                for (number, class_id), numbers in self.inventories.items()
+                if chosen(number)
+            ],
+            usages=[(*key, amount) for key, amount in self.used.items() if chosen(key[0])],
+            traits=[(n, t) for n, some in self.traits.items() if chosen(n) for t in some],
+            aggregates=[(n, a) for n, some in self.aggregates.items() if chosen(n) for a in some],
+            resource_classes=[
+                (number, name, None)
+                for number, name in self.classes.items()
+                if class_ids is None or number in class_ids
+            ],
+            trait_names=TRAITS if class_ids is None else (),
+        )
+
+    def take_changes(self):
+        gone = set(self.changed)
+        changes = Changes(
+            usage={key: n for key, n in self.usage.items() if key[0] not in gone and n},
+            generations={n: g for n, g in self.generations.items() if n not in gone},
+            provider_ids=frozenset(gone),
+            class_ids=frozenset(self.class_ids),
+            rows=self.rows(only=gone, class_ids=self.class_ids),
+        )
+        self.forget_changes()
+        return changes
+
+    def root(self, number):
+        while self.providers[number][3] is not None:
+            number = self.providers[number][3]
+        return number
+
+    def subtree(self, number):
+        children = [n for n, (*_, parent) in self.providers.items() if parent == number]
+        return {number}.union(*(self.subtree(child) for child in children))
+
+    # -- writes --------------------------------------------------------------------------------
+
+    def some(self):
+        return self.random.choice(sorted(self.providers)) if self.providers else None
+
+    def create(self):
+        parent = self.random.choice([None, self.some()])
+        self.providers[self.next_id] = [f"uuid-{self.next_id}", f"name {self.next_id}", 0, parent]
+        self.changed.add(self.next_id)
+        self.next_id += 1
+
+    def rename(self):
+        number = self.some()
+        self.providers[number][1] = f"name {self.random.random()}"
+        self.changed.add(number)
+
+    def reparent(self):
+        number = self.some()
+        outside = sorted(set(self.providers) - self.subtree(number))
+        self.providers[number][3] = self.random.choice([None, *outside])
+        self.changed |= self.subtree(number)
+
+    def delete(self):
+        number = self.some()
+        if self.subtree(number) == {number}:
+            del self.providers[number]
+            self.traits.pop(number, None)
+            self.aggregates.pop(number, None)
+            for class_id in self.classes:
+                self.inventories.pop((number, class_id), None)
+                self.used.pop((number, class_id), None)
+            self.changed.add(number)
+
+    def set_inventories(self):
+        number = self.some()
+        for class_id in self.classes:
+            if self.random.random() < 0.5:
+                total = self.random.randrange(1, 50)
+                self.inventories[number, class_id] = (total, 0, 1, total, 1, 1.5)
+            elif not self.used[number, class_id]:
+                self.inventories.pop((number, class_id), None)
+        self._bump(number)
+        self.changed.add(number)
+
+    def set_traits(self):
+        number = self.some()
+        self.traits[number] = self.random.sample([1, 2, 3], self.random.randrange(4))
+        self._bump(number)
+        self.changed.add(number)
+
+    def set_aggregates(self):
+        number = self.some()
+        self.aggregates[number] = self.random.sample(AGGREGATES, self.random.randrange(3))
+        self.changed.add(number)
+
+    def claim(self):
+        if self.inventories:
+            key = self.random.choice(sorted(self.inventories))
+            self.used[key] += 3
+            self.usage[key] += 3
+            self._bump(key[0])
+            self.generations[key[0]] = self.providers[key[0]][2]
+
+    def release(self):
+        key = next((key for key, amount in sorted(self.used.items()) if amount), None)
+        if key is not None:
+            self.used[key] -= 3
+            self.usage[key] -= 3
+
+    def add_class(self):
+        number = 10_000 + len(self.classes)
+        self.classes[number] = f"CUSTOM_{number}"
+        self.class_ids.add(number)
+
+    def _bump(self, number):
+        self.providers[number][2] += 1
+
+    def write(self):
+        if len(self.providers) < 2:
+            self.create()
+            return
+        weighted = [self.create] * 3 + [self.claim] * 4 + [self.release, self.delete] * 2
+        rest = [
+            self.rename,
+            self.reparent,
+            self.set_inventories,
+            self.set_inventories,
+            self.set_traits,
+            self.set_aggregates,
+            self.add_class,
+        ]
+        self.random.choice(weighted + rest)()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_catching_up_equals_rebuilding(seed):
+    tables = Tables(seed)
+    index = Index.build(tables.rows())
+    for _ in range(60):
+        for _ in range(tables.random.randrange(1, 5)):
+            tables.write()
+        advance(index, tables.take_changes())
+        assert index.contents() == Index.build(tables.rows()).contents()
+
+
+def test_dead_rows_are_swept_out():
+    tables = Tables(1)
+    for _ in range(30):
+        tables.write()
+    index = Index.build(tables.rows())
+    for _ in range(3000):
+        tables.set_traits()
+        advance(index, tables.take_changes())
+    assert index.rows.count <= 2 * index.live_count + 1100
+    assert index.contents() == Index.build(tables.rows()).contents()

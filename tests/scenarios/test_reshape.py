@@ -1,0 +1,170 @@
+"""Inventories and allocations that move together: before and after, through POST /reshaper."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import httpx
+import pytest
+from reader import Scenario, parse, scenarios
+
+import oracle
+from world import HEADERS, World, generation_of, inventory_body, load, put_allocations, uuid_of
+
+RESHAPES = scenarios("4-*.txt")
+
+# What a provider or a consumer has, as the API shows it.
+State = Mapping[str, Any]
+
+
+@pytest.fixture(params=RESHAPES, ids=lambda scenario: scenario.name)
+def scenario(request: pytest.FixtureRequest) -> Scenario:
+    return request.param
+
+
+@pytest.fixture
+def client(scenario: Scenario, new_client: Callable[[], httpx.Client]) -> httpx.Client:
+    """A service in the state before the reshape."""
+    made = new_client()
+    load(scenario.world, made)
+    for consumer, allocations in scenario.consumers.items():
+        put_allocations(made, consumer, allocations)
+    return made
+
+
+def get(client: httpx.Client, path: str) -> Any:
+    answer = client.get(path, headers=HEADERS)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def send_reshape(client: httpx.Client, body: State) -> httpx.Response:
+    # The reshaper belongs to services; the built-in policy lets an administrator use it as well.
+    return client.post("/reshaper", headers={**HEADERS, "x-roles": "service"}, json=body)
+
+
+def reshape_body(client: httpx.Client, scenario: Scenario) -> dict[str, Any]:
+    """The final state of all providers and consumers that change."""
+    before, after = scenario.world, scenario.world_after
+    assert after is not None
+    return {
+        "inventories": {
+            own: {
+                "resource_provider_generation": generation_of(client, own),
+                "inventories": {
+                    name: inventory_body(have) for name, have in one.inventories.items()
+                },
+            }
+            for own, one in after.providers.items()
+            if one.inventories != before.providers[own].inventories
+        },
+        "allocations": {
+            uuid_of(consumer): {
+                "allocations": {own: {"resources": taken} for own, taken in allocations.items()},
+                "project_id": "project",
+                "user_id": "user",
+                "consumer_type": "INSTANCE",
+                "consumer_generation": get(client, f"/allocations/{uuid_of(consumer)}")[
+                    "consumer_generation"
+                ],
+            }
+            for consumer, allocations in scenario.consumers_after.items()
+            if allocations != scenario.consumers[consumer]
+        },
+    }
+
+
+def inventories(client: httpx.Client, world: World) -> State:
+    return {
+        own: get(client, f"/resource_providers/{own}/inventories")["inventories"]
+        for own in world.providers
+    }
+
+
+def allocations(client: httpx.Client, consumers: Mapping[str, Any]) -> State:
+    return {
+        consumer: {
+            own: taken["resources"]
+            for own, taken in get(client, f"/allocations/{uuid_of(consumer)}")[
+                "allocations"
+            ].items()
+        }
+        for consumer in consumers
+    }
+
+
+def everything(client: httpx.Client, scenario: Scenario) -> State:
+    """All that a reshape could touch, with generations."""
+    return {
+        "providers": get(client, "/resource_providers"),
+        "inventories": inventories(client, scenario.world),
+        "allocations": [
+            get(client, f"/allocations/{uuid_of(consumer)}") for consumer in scenario.consumers
+        ],
+    }
+
+
+def usages(scenario: Scenario) -> dict[str, dict[str, int]]:
+    """What the consumers use together after the reshape, by provider and class."""
+    assert scenario.world_after is not None
+    used = {
+        own: dict.fromkeys(one.inventories, 0)
+        for own, one in scenario.world_after.providers.items()
+    }
+    for taken in scenario.consumers_after.values():
+        for own, resources in taken.items():
+            for name, amount in resources.items():
+                used[own][name] += amount
+    return used
+
+
+def test_moves_together(scenario: Scenario, client: httpx.Client) -> None:
+    after = scenario.world_after
+    assert after is not None
+    answer = send_reshape(client, reshape_body(client, scenario))
+    assert answer.status_code == 204, answer.text
+    assert inventories(client, after) == {
+        own: {name: inventory_body(have) for name, have in one.inventories.items()}
+        for own, one in after.providers.items()
+    }
+    assert allocations(client, scenario.consumers_after) == scenario.consumers_after
+    for own, used in usages(scenario).items():
+        assert get(client, f"/resource_providers/{own}/usages")["usages"] == used
+
+
+def test_search_sees_the_new_shape(scenario: Scenario, client: httpx.Client) -> None:
+    assert send_reshape(client, reshape_body(client, scenario)).status_code == 204
+    for request in scenario.requests:
+        found = get(client, f"/allocation_candidates?{request.query_string}")
+        query = parse(request.query_string)
+        answers = [oracle.answer_of_json(query, one) for one in found["allocation_requests"]]
+        assert {one.allocations for one in answers} == request.exactly
+
+
+def test_stale_provider_changes_nothing(scenario: Scenario, client: httpx.Client) -> None:
+    body = reshape_body(client, scenario)
+    # The last one, so that a service which stops half-way would have written the others.
+    list(body["inventories"].values())[-1]["resource_provider_generation"] += 1
+    before = everything(client, scenario)
+    answer = send_reshape(client, body)
+    assert answer.status_code == 409
+    assert answer.json()["errors"][0]["code"] == "placement.concurrent_update"
+    assert everything(client, scenario) == before
+
+
+def test_stale_consumer_changes_nothing(scenario: Scenario, client: httpx.Client) -> None:
+    body = reshape_body(client, scenario)
+    list(body["allocations"].values())[-1]["consumer_generation"] += 1
+    before = everything(client, scenario)
+    answer = send_reshape(client, body)
+    assert answer.status_code == 409
+    assert answer.json()["errors"][0]["code"] == "placement.concurrent_update"
+    assert everything(client, scenario) == before
+
+
+def test_inventory_without_its_allocations_stays(scenario: Scenario, client: httpx.Client) -> None:
+    """Moving an inventory that is in use, and not those who use it, is refused."""
+    body = reshape_body(client, scenario)
+    body["allocations"] = {}
+    before = everything(client, scenario)
+    assert send_reshape(client, body).status_code == 409
+    assert everything(client, scenario) == before

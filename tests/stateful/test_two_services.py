@@ -1,0 +1,448 @@
+"""Two services on one database behave like one dictionary, whatever is written through either.
+
+After every step what was just written through one service is read through the other; at the end
+everything is read through both, and both indexes are compared with one built anew.
+"""
+
+import contextlib
+import copy
+import os
+import shutil
+import uuid
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from conformance import tables
+from roost.errors import RoostError
+from roost.model import ConsumerChange, Inventory, InventoryChange
+from roost.operations.allocate import allocate
+from roost.operations.catalog import ensure_resource_class, ensure_trait
+from roost.operations.consumer_reads import read_consumer
+from roost.operations.create_provider import create_provider
+from roost.operations.delete_allocations import delete_allocations
+from roost.operations.delete_provider import delete_provider
+from roost.operations.provider_reads import (
+    list_providers,
+    read_aggregates,
+    read_inventories,
+    read_provider,
+    read_traits,
+    read_usages,
+)
+from roost.operations.replace_aggregates import replace_aggregates
+from roost.operations.replace_inventories import replace_inventories
+from roost.operations.replace_traits import replace_traits
+from roost.operations.reshape import reshape
+from roost.operations.update_provider import update_provider
+from roost.query import ProviderQuery
+from roost.search.index import Index
+from roost.service import Roost
+from roost.settings import Settings
+from roost.store import migrate, standard
+from roost.store.store import Store
+from stateful.model_world import CLASSES, TRAITS, ModelWorld, Refused
+
+PROVIDERS = [str(uuid.UUID(int=number)) for number in range(1, 7)]
+CONSUMERS = [str(uuid.UUID(int=number)) for number in range(101, 104)]
+AGGREGATES = [str(uuid.UUID(int=number)) for number in range(201, 203)]
+NAMES = ["one", "two", "three", "four"]
+
+inventories = st.builds(
+    lambda total, ratio, step: Inventory(
+        total=total, max_unit=total, step_size=step, allocation_ratio=ratio
+    ),
+    st.integers(1, 6),
+    st.sampled_from([1.0, 1.5]),
+    st.sampled_from([1, 2]),
+)
+inventory_sets = st.dictionaries(st.sampled_from(CLASSES), inventories, max_size=3)
+stale = st.sampled_from([0, 0, 0, 0, 1])
+
+
+class TwoServices(RuleBasedStateMachine):
+    def __init__(self, make_roost) -> None:
+        super().__init__()
+        self.services = [make_roost(), make_roost()]
+        self.model = ModelWorld()
+        self.names = 0
+
+    @initialize()
+    def make_names(self) -> None:
+        ensure_resource_class(self.services[0], name="CUSTOM_A")
+        ensure_trait(self.services[1], name="CUSTOM_T")
+        # A tree and a single provider with room, so that claims succeed from the first step.
+        for own, parent in (
+            (PROVIDERS[0], None),
+            (PROVIDERS[1], PROVIDERS[0]),
+            (PROVIDERS[2], None),
+        ):
+            name, wanted = (
+                f"name of {own}",
+                {"VCPU": Inventory(total=6), "MEMORY_MB": Inventory(total=6)},
+            )
+            self.model.create(own, name, parent)
+            create_provider(self.services[0], uuid=own, name=name, parent_uuid=parent)
+            self.model.set_inventories(own, wanted, 0)
+            change = InventoryChange(provider_uuid=own, inventories=wanted, expected_generation=0)
+            replace_inventories(self.services[0], change=change)
+
+    def teardown(self) -> None:
+        try:
+            for roost in self.services:
+                self.check_everything(roost)
+        finally:
+            for roost in self.services:
+                roost.close()
+
+    # -- one write, through one service, in the model too ---------------------------------------
+
+    def write(self, service: int, operation, modelled, *arguments) -> None:
+        try:
+            modelled(*arguments)
+            expected = True
+        except Refused:
+            expected = False
+        try:
+            operation(self.services[service])
+            done = True
+        except RoostError as error:
+            done, reason = False, error
+        assert done == expected, "should have been refused" if done else reason
+
+    def generation(self, provider: str, behind: int) -> int:
+        return self.model.providers[provider].generation - behind
+
+    def check_provider(self, roost: Roost, provider: str) -> None:
+        modelled = self.model.providers[provider]
+        shown = read_provider(roost, uuid=provider)
+        assert (shown.name, shown.generation, shown.parent_uuid, shown.root_uuid) == (
+            modelled.name,
+            modelled.generation,
+            modelled.parent,
+            self.model.root(provider),
+        )
+        assert read_inventories(roost, provider_uuid=provider).inventories == modelled.inventories
+        assert read_usages(roost, provider_uuid=provider).usages == {
+            name: self.model.used(provider, name) for name in modelled.inventories
+        }
+        assert set(read_traits(roost, provider_uuid=provider).traits) == modelled.traits
+        assert set(read_aggregates(roost, provider_uuid=provider).aggregates) == (
+            modelled.aggregates
+        )
+
+    def check_consumer(self, roost: Roost, consumer: str) -> None:
+        modelled, shown = (
+            self.model.consumers.get(consumer),
+            read_consumer(roost, consumer_uuid=consumer),
+        )
+        if modelled is None:
+            assert shown is None
+            return
+        assert (shown.generation, shown.project_id) == (modelled.generation, modelled.project)
+        assert {
+            provider: dict(held.resources) for provider, held in shown.allocations.items()
+        } == modelled.allocations
+
+    def check_everything(self, roost: Roost) -> None:
+        listed = {one.uuid for one in list_providers(roost, query=ProviderQuery())}
+        assert listed == self.model.providers.keys()
+        for provider in self.model.providers:
+            self.check_provider(roost, provider)
+        for consumer in CONSUMERS:
+            self.check_consumer(roost, consumer)
+        with roost.view() as index:
+            contents = index.contents()
+        _, rows = roost.store.load()
+        assert contents == Index.build(rows).contents()
+
+    # -- the writes ----------------------------------------------------------------------------
+
+    def some(self, data) -> str:
+        return data.draw(st.sampled_from(sorted(self.model.providers)))
+
+    services_drawn = st.integers(0, 1)
+
+    @rule(service=services_drawn, uuid=st.sampled_from(PROVIDERS), data=st.data())
+    def create(self, service, uuid, data) -> None:
+        parent = data.draw(st.sampled_from([None, *sorted(self.model.providers)]))
+        name = data.draw(st.sampled_from([*NAMES, f"name of {uuid}"]))
+        self.write(
+            service,
+            lambda roost: create_provider(roost, uuid=uuid, name=name, parent_uuid=parent),
+            self.model.create,
+            uuid,
+            name,
+            parent,
+        )
+        if uuid in self.model.providers:
+            self.check_provider(self.services[1 - service], uuid)
+
+    @precondition(lambda self: self.model.providers)
+    @rule(service=services_drawn, name=st.sampled_from(NAMES), data=st.data())
+    def update(self, service, name, data) -> None:
+        provider = self.some(data)
+        parent = data.draw(st.sampled_from([None, *sorted(self.model.providers)]))
+        self.write(
+            service,
+            lambda roost: update_provider(
+                roost, uuid=provider, name=name, parent_uuid=parent, may_reparent=True
+            ),
+            self.model.update,
+            provider,
+            name,
+            parent,
+        )
+        self.check_provider(self.services[1 - service], provider)
+
+    @precondition(lambda self: self.model.providers)
+    @rule(service=services_drawn, data=st.data())
+    def delete(self, service, data) -> None:
+        provider = self.some(data)
+        self.write(
+            service,
+            lambda roost: delete_provider(roost, uuid=provider),
+            self.model.delete,
+            provider,
+        )
+
+    @precondition(lambda self: self.model.providers)
+    @rule(service=services_drawn, behind=stale, wanted=inventory_sets, data=st.data())
+    def set_inventories(self, service, behind, wanted, data) -> None:
+        provider = self.some(data)
+        generation = self.generation(provider, behind)
+        change = InventoryChange(
+            provider_uuid=provider, inventories=wanted, expected_generation=generation
+        )
+        self.write(
+            service,
+            lambda roost: replace_inventories(roost, change=change),
+            self.model.set_inventories,
+            provider,
+            wanted,
+            generation,
+        )
+        self.check_provider(self.services[1 - service], provider)
+
+    @precondition(lambda self: self.model.providers)
+    @rule(
+        service=services_drawn,
+        behind=stale,
+        wanted=st.frozensets(st.sampled_from(TRAITS)),
+        data=st.data(),
+    )
+    def set_traits(self, service, behind, wanted, data) -> None:
+        provider = self.some(data)
+        generation = self.generation(provider, behind)
+        self.write(
+            service,
+            lambda roost: replace_traits(
+                roost, provider_uuid=provider, traits=wanted, expected_generation=generation
+            ),
+            self.model.set_traits,
+            provider,
+            wanted,
+            generation,
+        )
+        self.check_provider(self.services[1 - service], provider)
+
+    @precondition(lambda self: self.model.providers)
+    @rule(
+        service=services_drawn,
+        behind=stale,
+        wanted=st.frozensets(st.sampled_from(AGGREGATES)),
+        data=st.data(),
+    )
+    def set_aggregates(self, service, behind, wanted, data) -> None:
+        provider = self.some(data)
+        generation = self.generation(provider, behind)
+        self.write(
+            service,
+            lambda roost: replace_aggregates(
+                roost,
+                provider_uuid=provider,
+                aggregates=sorted(wanted),
+                expected_generation=generation,
+            ),
+            self.model.set_aggregates,
+            provider,
+            wanted,
+            generation,
+        )
+        self.check_provider(self.services[1 - service], provider)
+
+    def draw_allocations(self, data):
+        """Mostly of what there is; sometimes of a class that a provider does not have."""
+        pairs = [
+            (provider, name)
+            for provider, one in sorted(self.model.providers.items())
+            for name in (*sorted(one.inventories), CLASSES[0])
+        ]
+        allocations: dict[str, dict[str, int]] = {}
+        for provider, name in data.draw(st.lists(st.sampled_from(pairs), max_size=3)):
+            allocations.setdefault(provider, {})[name] = data.draw(st.integers(1, 3))
+        return allocations
+
+    def draw_changes(self, data, consumers):
+        """What consumers shall hold, of providers that exist, by a writer that may be behind."""
+        wanted = {}
+        for consumer in consumers:
+            allocations = self.draw_allocations(data)
+            current = self.model.consumers.get(consumer)
+            generation = current.generation if current else None
+            if data.draw(stale):
+                generation = 7 if generation is None else None
+            wanted[consumer] = (generation, allocations)
+        changes = [
+            ConsumerChange(
+                consumer_uuid=consumer,
+                allocations=allocations,
+                project_id="project",
+                user_id="user",
+                consumer_type="INSTANCE",
+                checks_generation=True,
+                expected_generation=generation,
+            )
+            for consumer, (generation, allocations) in wanted.items()
+        ]
+        return wanted, changes
+
+    @precondition(lambda self: self.model.providers)
+    @rule(
+        service=services_drawn,
+        consumers=st.lists(st.sampled_from(CONSUMERS), min_size=1, max_size=2, unique=True),
+        data=st.data(),
+    )
+    def allocate(self, service, consumers, data) -> None:
+        wanted, changes = self.draw_changes(data, consumers)
+        self.write(
+            service,
+            lambda roost: allocate(roost, changes=changes),
+            self.model.allocate,
+            wanted,
+            "project",
+        )
+        for consumer, (_, allocations) in wanted.items():
+            self.check_consumer(self.services[1 - service], consumer)
+            for provider in allocations:
+                self.check_provider(self.services[1 - service], provider)
+
+    @rule(service=services_drawn, consumer=st.sampled_from(CONSUMERS))
+    def release(self, service, consumer) -> None:
+        self.write(
+            service,
+            lambda roost: delete_allocations(roost, consumer_uuid=consumer),
+            self.model.release,
+            consumer,
+        )
+
+    @precondition(lambda self: self.model.consumers and len(self.model.providers) > 1)
+    @rule(service=services_drawn, data=st.data())
+    def reshape(self, service, data) -> None:
+        """Move everything of one class from one provider to another, with all who hold it."""
+        source, target = data.draw(
+            st.lists(
+                st.sampled_from(sorted(self.model.providers)), min_size=2, max_size=2, unique=True
+            )
+        )
+        moving = self.model.providers[source].inventories.keys() - (
+            self.model.providers[target].inventories.keys()
+        )
+        if not moving:
+            return
+        name = sorted(moving)[0]
+        inventories, consumers = self.draft_move(source, target, name)
+        self.write(
+            service,
+            lambda roost: reshape(roost, inventories=inventories, consumers=consumers),
+            self.model.move,
+            source,
+            target,
+            name,
+        )
+        for provider in (source, target):
+            self.check_provider(self.services[1 - service], provider)
+
+    def draft_move(self, source: str, target: str, name: str):
+        after = copy.deepcopy(self.model)
+        with contextlib.suppress(Refused):
+            after.move(source, target, name, judged=False)
+        inventories = [
+            InventoryChange(
+                provider_uuid=provider,
+                inventories=after.providers[provider].inventories,
+                expected_generation=self.model.providers[provider].generation,
+            )
+            for provider in (source, target)
+        ]
+        consumers = [
+            ConsumerChange(
+                consumer_uuid=consumer,
+                allocations=after.consumers[consumer].allocations,
+                project_id="project",
+                user_id="user",
+                consumer_type="INSTANCE",
+                checks_generation=True,
+                expected_generation=held.generation,
+            )
+            for consumer, held in self.model.consumers.items()
+            if name in held.allocations.get(source, {})
+        ]
+        return inventories, consumers
+
+
+STEPS = {"sqlite": (60, 40), "postgresql": (12, 40), "mariadb": (12, 40)}
+
+
+def synced(url: str) -> str:
+    store = Store.open(url)
+    migrate.sync(store.engine)
+    standard.synchronise(store)
+    store.dispose()
+    return url
+
+
+def test_two_services(database_url: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    kind = request.node.callspec.params["database_url"]
+    url, engine, count = synced(database_url), sa.create_engine(database_url), 0
+    template = tmp_path / "template.db"
+    if kind == "sqlite":
+        shutil.copy(tmp_path / "roost.db", template)
+
+    def fresh_database() -> str:
+        nonlocal count
+        count += 1
+        if kind == "sqlite":
+            # Copying a file is quicker than emptying tables.
+            shutil.copy(template, tmp_path / f"{count}.db")
+            return f"sqlite:///{tmp_path}/{count}.db"
+        tables.empty(engine)
+        return url
+
+    def machine() -> TwoServices:
+        fresh = fresh_database()
+        return TwoServices(lambda: Roost(Store.open(fresh), Settings()))
+
+    examples, steps = STEPS[kind]
+    factor = int(os.environ.get("ROOST_EXAMPLES", "0")) // 100 or 1
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=examples * factor,
+            stateful_step_count=steps,
+            deadline=None,
+            derandomize=bool(os.environ.get("CI")),
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    engine.dispose()

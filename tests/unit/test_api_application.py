@@ -1,0 +1,362 @@
+"""The application as a whole, in this process, on a real database."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from roost import wsgi
+from roost.errors import Unavailable
+from roost.settings import Settings, SettingsError
+
+A = "11111111-1111-1111-1111-111111111111"
+
+
+@pytest.fixture(scope="module")
+def application(tmp_path_factory: pytest.TempPathFactory) -> wsgi.Application:
+    path = tmp_path_factory.mktemp("application") / "roost.db"
+    return wsgi.build_application(
+        settings=Settings(auth_strategy="noauth2"), database_url=f"sqlite:///{path}", sync=True
+    )
+
+
+def client_of(application: wsgi.Application, **options: Any) -> httpx.Client:
+    return httpx.Client(
+        transport=httpx.WSGITransport(app=application, **options),
+        base_url="http://cloud.example",
+        headers={"x-auth-token": "admin", "openstack-api-version": "placement 1.39"},
+    )
+
+
+@pytest.fixture
+def client(application: wsgi.Application) -> Iterator[httpx.Client]:
+    with client_of(application) as client:
+        yield client
+
+
+def error_of(response: httpx.Response) -> dict[str, Any]:
+    (error,) = response.json()["errors"]
+    assert error["status"] == response.status_code
+    assert error["request_id"] == response.headers["x-openstack-request-id"]
+    return dict(error)
+
+
+# ---------------------------------------------------------------------------------------------
+# Headers
+
+
+def test_headers_of_a_reply(client: httpx.Client) -> None:
+    response = client.get("/resource_providers")
+    assert response.headers["openstack-api-version"] == "placement 1.39"
+    assert response.headers["vary"] == "openstack-api-version"
+    assert response.headers["content-type"] == "application/json"
+    assert response.headers["cache-control"] == "no-cache"
+    assert response.headers["last-modified"].endswith(" GMT")
+
+
+def test_no_cache_headers_before_1_15(client: httpx.Client) -> None:
+    response = client.get(
+        "/resource_providers", headers={"openstack-api-version": "placement 1.14"}
+    )
+    assert "cache-control" not in response.headers
+    assert "last-modified" not in response.headers
+
+
+def test_location_is_absolute_and_links_are_paths(application: wsgi.Application) -> None:
+    with client_of(application, script_name="/placement") as client:
+        made = client.post("/resource_providers", json={"name": "mounted"})
+    provider = made.json()
+    path = f"/placement/resource_providers/{provider['uuid']}"
+    assert made.headers["location"] == f"http://cloud.example{path}"
+    assert {"rel": "self", "href": path} in provider["links"]
+
+
+def test_a_reply_without_a_body_has_no_content_type(client: httpx.Client) -> None:
+    made = client.put("/resource_classes/CUSTOM_PLAIN")
+    assert made.status_code == 201
+    assert "content-type" not in made.headers
+    assert made.headers["location"] == "http://cloud.example/resource_classes/CUSTOM_PLAIN"
+
+
+# ---------------------------------------------------------------------------------------------
+# Refusals on the way to a handler
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/resource_providers/", f"/traits/{A}/x"])
+def test_no_such_path(client: httpx.Client, path: str) -> None:
+    response = client.get(path)
+    assert response.status_code == 404
+    assert error_of(response)["code"] == "placement.undefined_code"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("DELETE", "/resource_providers", "GET, POST"),
+        ("OPTIONS", "/resource_providers", "GET, POST"),
+        ("HEAD", "/resource_providers", "GET, POST"),
+        ("PATCH", f"/allocations/{A}", "GET, PUT, DELETE"),
+        ("GET", "/reshaper", "POST"),
+        ("POST", "/", "GET"),
+    ],
+)
+def test_no_such_method(client: httpx.Client, method: str, path: str, allow: str) -> None:
+    response = client.request(method, path)
+    assert response.status_code == 405
+    assert response.headers["allow"] == allow
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "version", "status"),
+    [
+        ("GET", "/traits", "1.5", 404),
+        ("GET", "/allocation_candidates", "1.9", 404),
+        ("POST", "/allocations", "1.12", 404),
+        ("DELETE", f"/resource_providers/{A}/inventories", "1.4", 405),
+    ],
+)
+def test_not_yet(client: httpx.Client, method: str, path: str, version: str, status: int) -> None:
+    headers = {"openstack-api-version": f"placement {version}"}
+    response = client.request(method, path, headers=headers)
+    assert response.status_code == status
+    assert response.headers["openstack-api-version"] == f"placement {version}"
+    assert "code" not in error_of(response)
+
+
+def test_version_errors_name_no_version(client: httpx.Client) -> None:
+    response = client.get("/", headers={"openstack-api-version": "placement 9.9"})
+    assert response.status_code == 406
+    assert error_of(response)["max_version"] == "1.39"
+    assert "openstack-api-version" not in response.headers
+
+
+def test_everybody_may_ask_for_versions_and_nobody_for_more(application: wsgi.Application) -> None:
+    with client_of(application) as client:
+        del client.headers["x-auth-token"]
+        assert client.get("/").status_code == 200
+        assert client.get("").status_code == 200
+        response = client.get("/resource_providers")
+        assert response.status_code == 401
+        assert set(response.json()) == {"message", "code", "title"}
+
+
+def test_without_a_role(client: httpx.Client) -> None:
+    response = client.get("/resource_providers", headers={"x-auth-token": "user"})
+    assert response.status_code == 403
+    assert "placement:resource_providers:list" in error_of(response)["detail"]
+
+
+def test_media_types(client: httpx.Client) -> None:
+    text = {"content-type": "text/plain"}
+    path = "/resource_providers"
+    assert client.post(path, content=b"x", headers=text).status_code == 415
+    assert client.post(path).status_code == 415
+    assert client.post(path, content=b"x").status_code == 400
+    assert client.get(path, headers={"accept": "text/plain"}).status_code == 406
+    assert client.get(path, headers={"accept": "text/html, */*;q=0.1"}).status_code == 200
+    with_parameter = {"content-type": "Application/JSON; charset=utf-8"}
+    made = client.post(path, content=b'{"name": "typed"}', headers=with_parameter)
+    assert made.status_code == 200
+
+
+def test_errors_in_the_form_that_the_client_accepts(client: httpx.Client) -> None:
+    page = client.get("/nowhere", headers={"accept": "text/html"})
+    assert page.headers["content-type"] == "text/html; charset=UTF-8"
+    text = client.get("/nowhere", headers={"accept": "image/png"})
+    assert text.headers["content-type"] == "text/plain; charset=UTF-8"
+
+
+@pytest.mark.parametrize("length", ["hi mom", "-4", "1.5"])
+def test_a_content_length_that_is_none(client: httpx.Client, length: str) -> None:
+    headers = {"content-type": "application/json", "content-length": length}
+    request = client.build_request("POST", "/resource_providers", content=b"{}")
+    request.headers.update(headers)
+    response = client.send(request)
+    assert response.status_code == 400
+    assert "content-length header must be an integer" in error_of(response)["detail"]
+
+
+# ---------------------------------------------------------------------------------------------
+# Bad input is a 4xx, never a 500
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/usages?project_id=%ff"),
+        ("GET", "/usages?project_id=%00"),
+        ("GET", "/resource_providers?name=%ed%a0%80"),
+        ("GET", "/allocation_candidates?resources=VCPU:99999999999999999999"),
+        ("GET", "/allocations/%00"),
+        ("GET", f"/resource_providers/{A}%00"),
+        ("DELETE", "/resource_classes/%00"),
+        ("PUT", "/resource_classes/CUSTOM_A%0a"),
+        ("PUT", "/traits/CUSTOM_A%0a"),
+    ],
+)
+def test_strange_addresses(client: httpx.Client, method: str, path: str) -> None:
+    assert client.request(method, path).status_code in (400, 404)
+
+
+@pytest.fixture(scope="module")
+def provider(application: wsgi.Application) -> str:
+    with client_of(application) as client:
+        made = client.post("/resource_providers", json={"name": "subject"})
+    return str(made.json()["uuid"])
+
+
+@pytest.mark.parametrize(
+    "inventories",
+    [
+        '{"vcpu": {"total": 1}}',
+        '{"VCPU\\n": {"total": 1}}',
+        '{"VCPU": 5}',
+        '{"VCPU": {"total": 1, "allocation_ratio": NaN}}',
+        '{"VCPU": {"total": 1, "allocation_ratio": 1e999}}',
+        '{"VCPU": {"total": 1, "allocation_ratio": 3.5e38}}',
+        '{"VCPU": {"total": 99999999999999999999}}',
+        '{"VCPU": {"total": 1e30}}',
+        '{"VCPU": {"total": true}}',
+    ],
+)
+def test_strange_inventories(client: httpx.Client, provider: str, inventories: str) -> None:
+    response = client.put(
+        f"/resource_providers/{provider}/inventories",
+        content=f'{{"resource_provider_generation": 0, "inventories": {inventories}}}',
+        headers={"content-type": "application/json"},
+    )
+    assert response.status_code == 400
+
+
+@pytest.mark.parametrize(
+    "generation", ["1e30", "99999999999999999999", "-1", "9223372036854775807"]
+)
+def test_strange_generations(client: httpx.Client, provider: str, generation: str) -> None:
+    response = client.put(
+        f"/resource_providers/{provider}/inventories",
+        content=f'{{"resource_provider_generation": {generation}, "inventories": {{}}}}',
+        headers={"content-type": "application/json"},
+    )
+    assert response.status_code in (400, 409)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"name": "a\\u0000b"}',
+        '{"name": "\\ud800"}',
+        '{"name": ""}',
+        '{"name": null}',
+        '{"name": "x", "uuid": "urn:uuid:11111111-1111-1111-1111-111111111111"}',
+        '{"name": "x", "name": "y"}',
+        "[" * 100_000,
+        '"name"',
+    ],
+)
+def test_strange_providers(client: httpx.Client, body: str) -> None:
+    response = client.post(
+        "/resource_providers", content=body, headers={"content-type": "application/json"}
+    )
+    assert response.status_code == 400
+
+
+def test_strange_consumers(client: httpx.Client, provider: str) -> None:
+    consumer = {
+        "allocations": {provider: {"resources": {"VCPU": 1}}},
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_generation": None,
+        "consumer_type": "T",
+    }
+    dashes = "-" * 36
+    spelled = [A.replace("1", "a"), A.replace("1", "A")]
+    assert client.post("/allocations", json={dashes: consumer}).status_code == 400
+    assert client.post("/allocations", json=dict.fromkeys(spelled, consumer)).status_code == 400
+    elsewhere = {**consumer, "allocations": {dashes: {"resources": {"VCPU": 1}}}}
+    assert client.put(f"/allocations/{A}", json=elsewhere).status_code == 400
+
+
+# ---------------------------------------------------------------------------------------------
+# When something breaks
+
+
+def broken_application(error: Exception) -> wsgi.Application:
+    """The application on a service that fails with this error, whatever is asked."""
+    from roost.api.application import create_application
+
+    class Broken:
+        def __getattr__(self, name: str) -> Any:
+            raise error
+
+    return create_application(Broken())  # type: ignore[arg-type]
+
+
+def test_what_nobody_expected_is_logged_and_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        caplog.at_level(logging.ERROR),
+        client_of(broken_application(RuntimeError("secret"))) as client,
+    ):
+        response = client.get("/resource_providers")
+    assert response.status_code == 500
+    assert "secret" not in response.text
+    assert error_of(response)["title"] == "Internal Server Error"
+    assert "secret" in caplog.text
+
+
+def test_a_database_that_is_away() -> None:
+    with client_of(broken_application(Unavailable("host db is down"))) as client:
+        response = client.get("/resource_providers")
+    assert response.status_code == 503
+    assert response.headers["retry-after"] == "1"
+    assert "db" not in error_of(response)["detail"]
+
+
+class Started:
+    """What a WSGI server remembers of a response."""
+
+    status = ""
+
+    def __call__(self, status: str, headers: list[tuple[str, str]]) -> None:
+        self.status = status
+
+
+def test_the_application_is_built_once_and_by_the_first_request() -> None:
+    built: list[int] = []
+
+    def build() -> wsgi.Application:
+        built.append(1)
+        return lambda environ, start_response: [b"served"]
+
+    lazy = wsgi.LazyApplication(build)
+    assert built == []
+    threads = [threading.Thread(target=lazy, args=({}, Started())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert built == [1]
+
+
+def test_the_application_is_built_later_if_the_database_is_away() -> None:
+    results: list[Callable[[], wsgi.Application]] = []
+
+    def away() -> wsgi.Application:
+        raise Unavailable("not yet")
+
+    lazy = wsgi.LazyApplication(lambda: results.pop(0)())
+    results += [away, lambda: lambda environ, start_response: [b"served"]]
+    started = Started()
+    assert b"errors" in b"".join(lazy({}, started))
+    assert started.status.startswith("503 ")
+    assert list(lazy({}, started)) == [b"served"]
+
+
+def test_keystone_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="auth_strategy is keystone"):
+        wsgi.build_application(
+            settings=Settings(), database_url=f"sqlite:///{tmp_path / 'roost.db'}"
+        )

@@ -1,0 +1,90 @@
+"""Bodies that no schema can describe get a 400 that says what is wrong."""
+
+import pytest
+
+from roost.api import bodies
+from roost.api.errors import HttpError
+from roost.api.schemas import inventories, resource_classes
+
+ANYTHING: dict[str, object] = {}
+
+
+def refused(body: bytes) -> str:
+    with pytest.raises(HttpError) as caught:
+        bodies.read(body, ANYTHING)
+    assert caught.value.status == 400
+    return caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "Malformed JSON: Expecting value: line 1 column 1 (char 0)"),
+        (b'{"foo": }', "Malformed JSON: Expecting value: line 1 column 9 (char 8)"),
+        (b"\xff", "Malformed JSON: 'utf-8' codec can't decode byte 0xff in position 0"),
+        (b'{"a": 1, "a": 2}', "Malformed JSON: the key 'a' is given twice"),
+        (b'{"a\\n": 1}', "Malformed JSON: the key 'a\\n' ends in a newline"),
+        (b"[NaN]", "Malformed JSON: NaN is not a number"),
+        (b"[-Infinity]", "Malformed JSON: -Infinity is not a number"),
+        (b"[1e999]", "Malformed JSON: the number 1e999 is too large"),
+        (b"[9223372036854775808]", "Malformed JSON: the number 9223372036854775808 is too large"),
+        (b"[" + b"9" * 10_000 + b"]", "Malformed JSON: the number 999"),
+        (b'["\\u0000"]', "Malformed JSON: a string contains a NUL character"),
+        (b'{"\\ud800": 1}', "Malformed JSON: a string contains half a surrogate pair"),
+        (b"[" * 40 + b"]" * 40, "Malformed JSON: nested too deeply"),
+        (b"[" * 100_000 + b"]" * 100_000, "Malformed JSON: nested too deeply"),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "Malformed JSON: nested too deeply"),
+    ],
+)
+def test_strange_json(body: bytes, message: str) -> None:
+    assert refused(body).startswith(message)
+
+
+def test_what_is_not_strange() -> None:
+    body = b'{"a": [1, 1.5, -3, null, "\\u00e9\\ud83d\\ude00"], "b": 9223372036854775807}'
+    value = bodies.read(body, ANYTHING)
+    assert value == {"a": [1, 1.5, -3, None, "é\U0001f600"], "b": 2**63 - 1}
+
+
+def test_many_small_objects_are_not_deep() -> None:
+    body = b"[" + b",".join([b'{"a": {}}'] * 1000) + b"]"
+    assert len(bodies.decode(body)) == 1000
+
+
+def test_the_words_of_jsonschema() -> None:
+    with pytest.raises(HttpError) as caught:
+        bodies.read(b'{"resource_class": "DISK_GB", "total": 0}', inventories.POST)
+    assert caught.value.message == (
+        "JSON does not validate: 0 is less than the minimum of 1\n\n"
+        "Failed validating 'minimum' in schema['properties']['total']:\n"
+        "    {'type': 'integer', 'maximum': 2147483647, 'minimum': 1}\n\n"
+        "On instance['total']:\n    0"
+    )
+
+
+def test_a_name_must_not_end_in_a_newline() -> None:
+    with pytest.raises(HttpError, match="does not match"):
+        bodies.read(b'{"name": "CUSTOM_A\\n"}', resource_classes.BODY)
+
+
+def test_what_is_missing_is_said_before_what_is_wrong_with_the_body() -> None:
+    def missing() -> None:
+        raise HttpError(404)
+
+    for body in (b"{", b"[]"):
+        with pytest.raises(HttpError) as caught:
+            bodies.read(body, {"type": "object"}, missing=missing)
+        assert caught.value.status == 404
+    # Nobody looks for it if there is nothing to say.
+    assert bodies.read(b"{}", {"type": "object"}, missing=missing) == {}
+
+
+@pytest.mark.parametrize(("value", "number"), [(1, 1), (1.0, 1), (-2.0, -2)])
+def test_whole(value: float, number: int) -> None:
+    assert bodies.whole(value) == number
+    assert type(bodies.whole(value)) is int
+
+
+def test_whole_but_too_large() -> None:
+    with pytest.raises(HttpError, match="too large"):
+        bodies.whole(1e30)

@@ -1,0 +1,202 @@
+"""Versions, errors, identities and policy: the parts of the API that need no service."""
+
+import json
+
+import pytest
+
+from roost import errors as refusals
+from roost.api import auth, error_table, errors, policy, versions, wording
+from roost.api.errors import HttpError, RequestFacts
+from roost.api.routes import ROUTES
+
+# ---------------------------------------------------------------------------------------------
+# Versions
+
+
+@pytest.mark.parametrize(
+    ("header", "version"),
+    [
+        (None, "1.0"),
+        ("placement 1.7", "1.7"),
+        ("placement latest", "1.39"),
+        ("compute 2.1", "1.0"),
+        ("compute 2.1, placement 1.12", "1.12"),
+        ("1.7", "1.0"),
+    ],
+)
+def test_negotiate(header: str | None, version: str) -> None:
+    assert str(versions.negotiate(header)) == version
+
+
+@pytest.mark.parametrize(
+    ("header", "status", "message"),
+    [
+        ("placement 0.5", 406, "Invalid microversion: Unacceptable version header: 0.5"),
+        ("placement 1.40", 406, "Invalid microversion: Unacceptable version header: 1.40"),
+        ("placement pony.horse", 400, "Invalid microversion: invalid version string: pony.horse"),
+        ("placement 1.2.3", 400, "Invalid microversion: invalid version string: 1.2.3"),
+    ],
+)
+def test_negotiate_refused(header: str, status: int, message: str) -> None:
+    with pytest.raises(HttpError) as caught:
+        versions.negotiate(header)
+    assert caught.value.status == status
+    assert caught.value.message.startswith(message)
+
+
+def test_every_version_is_described() -> None:
+    assert list(versions.VERSIONS) == [f"1.{minor}" for minor in range(40)]
+
+
+# ---------------------------------------------------------------------------------------------
+# Errors
+
+
+def body_of(error: HttpError, **facts: str) -> dict[str, object]:
+    body, kind = errors.render(error, RequestFacts(**facts), errors.JSON, "req-1", with_code=True)
+    assert kind == "application/json"
+    decoded: dict[str, object] = json.loads(body)
+    return decoded
+
+
+def test_json_error() -> None:
+    assert body_of(HttpError(409, "a\nb", "placement.concurrent_update")) == {
+        "errors": [
+            {
+                "status": 409,
+                "title": "Conflict",
+                "detail": "There was a conflict when trying to complete your request.\n\n a b  ",
+                "code": "placement.concurrent_update",
+                "request_id": "req-1",
+            }
+        ]
+    }
+
+
+def test_json_error_that_quotes_the_request() -> None:
+    error = HttpError(405, "The method specified is not allowed for this resource.")
+    detail = body_of(error, method="DELETE")["errors"][0]["detail"]  # type: ignore[index]
+    assert detail == (
+        "The method DELETE is not allowed for this resource. \n\n "
+        "The method specified is not allowed for this resource."
+    )
+
+
+def test_unauthorized_has_another_form() -> None:
+    assert set(body_of(HttpError(401))) == {"message", "code", "title"}
+
+
+def test_html_and_plain_errors() -> None:
+    error = HttpError(404, "<none>")
+    page, kind = errors.render(error, RequestFacts(), errors.HTML, "req-1", with_code=False)
+    assert kind == "text/html; charset=UTF-8"
+    assert b"<h1>404 Not Found</h1>" in page
+    assert b"&lt;none&gt;" in page
+    text, kind = errors.render(error, RequestFacts(), errors.PLAIN, "req-1", with_code=False)
+    assert kind == "text/plain; charset=UTF-8"
+    assert text == b"404 Not Found\n\nThe resource could not be found.\n\n <none>  "
+
+
+def every_refusal(kind: type[refusals.RoostError]) -> list[type[refusals.RoostError]]:
+    return [kind, *(more for child in kind.__subclasses__() for more in every_refusal(child))]
+
+
+@pytest.mark.parametrize("kind", every_refusal(refusals.BadRequest))
+def test_bad_requests_are_400(kind: type[refusals.RoostError]) -> None:
+    assert error_table.answer_to(kind.__new__(kind)).status == 400
+
+
+@pytest.mark.parametrize("kind", every_refusal(refusals.NotFound))
+def test_what_is_not_found_is_404(kind: type[refusals.RoostError]) -> None:
+    assert error_table.answer_to(kind.__new__(kind)).status == 404
+
+
+@pytest.mark.parametrize("kind", every_refusal(refusals.Conflict))
+def test_conflicts_are_409(kind: type[refusals.RoostError]) -> None:
+    assert error_table.answer_to(kind.__new__(kind)).status == 409
+
+
+def test_unavailable_says_when_to_try_again_and_nothing_of_the_inside() -> None:
+    error = error_table.to_http(refusals.Unavailable("password of the database: secret"))
+    assert error.status == 503
+    assert error.headers == {"retry-after": "1"}
+    assert error.message == ""
+
+
+def test_wording() -> None:
+    wordings: wording.Wordings = {
+        refusals.NotFound: wording.Wording(sentence="Cannot {verb}: {error}", status=400)
+    }
+    with (
+        pytest.raises(HttpError) as caught,
+        wording.worded(wordings, verb="sing"),
+    ):
+        raise refusals.TraitNotFound("T{}")
+    assert caught.value.status == 400
+    assert caught.value.message == "Cannot sing: No such trait(s): T{}."
+    with pytest.raises(refusals.UnknownTrait), wording.worded(wordings, verb="sing"):
+        raise refusals.UnknownTrait(["T"])
+
+
+# ---------------------------------------------------------------------------------------------
+# Identities and policy
+
+
+def identity(**headers: str) -> auth.Identity:
+    return auth.identify({name.replace("_", "-"): headers[name] for name in headers}.get)
+
+
+def test_no_token() -> None:
+    with pytest.raises(HttpError) as caught:
+        identity()
+    assert caught.value.status == 401
+
+
+def test_tokens() -> None:
+    assert identity(x_auth_token="admin").roles == {"admin"}
+    assert identity(x_auth_token="user").roles == frozenset()
+    assert identity(x_auth_token="user").project == "user"
+    assert identity(x_auth_token="user:home").project == "home"
+    assert identity(x_auth_token="user:home", x_project_id="away").project == "away"
+    assert identity(x_auth_token="admin", x_roles="Reader, MEMBER").roles == {"reader", "member"}
+    assert identity(x_auth_token="").roles == frozenset()
+    assert identity(x_auth_token="admin", openstack_system_scope="all").system_scope
+
+
+RULE = "placement:traits:list"
+
+
+def forbidden(rule: str, project: str | None = None, **headers: str) -> str:
+    with pytest.raises(HttpError) as caught:
+        policy.check(identity(**headers), rule, project)
+    assert caught.value.status == 403
+    return caught.value.message
+
+
+def test_policy() -> None:
+    policy.check(identity(x_auth_token="admin"), RULE)
+    policy.check(identity(x_auth_token="user", x_roles="service"), RULE)
+    message = f"Policy does not allow {RULE} to be performed."
+    assert forbidden(RULE, x_auth_token="user") == message
+    assert forbidden(RULE, x_auth_token="user", x_roles="reader") == message
+    assert forbidden(RULE, x_auth_token="admin", openstack_system_scope="all") == RULE
+
+
+def test_readers_see_what_their_own_project_uses() -> None:
+    policy.check(identity(x_auth_token="user:home", x_roles="reader"), policy.USAGES, "home")
+    assert forbidden(policy.USAGES, "away", x_auth_token="user:home", x_roles="reader")
+    assert forbidden(policy.USAGES, None, x_auth_token="user:home", x_roles="reader")
+
+
+# ---------------------------------------------------------------------------------------------
+# Routes
+
+
+def test_only_the_root_is_for_everybody() -> None:
+    assert [route.path for route in ROUTES if route.rule is None] == ["/"]
+
+
+def test_one_method_is_one_handler_in_each_version() -> None:
+    for minor in range(40):
+        known = [(r.method, r.path) for r in ROUTES if r.since <= (1, minor) <= r.until]
+        assert len(known) == len(set(known))

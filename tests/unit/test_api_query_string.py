@@ -1,0 +1,246 @@
+"""Query strings: what each parameter means in which version, and what is refused how."""
+
+import pytest
+
+from roost.api import candidates, providers, query_string
+from roost.api.errors import HttpError
+from roost.api.versions import VERSION_MAX, Version
+from roost.query import AggregateRule, CandidateQuery, RequestGroup, TraitRule
+
+A = "11111111-1111-1111-1111-111111111111"
+B = "22222222-2222-2222-2222-222222222222"
+VCPU = "resources=VCPU:1"
+
+
+def parse(text: str, minor: int = VERSION_MAX.minor) -> CandidateQuery:
+    return candidates.parse(text, Version(1, minor))
+
+
+def refusal(text: str, minor: int = VERSION_MAX.minor) -> HttpError:
+    with pytest.raises(HttpError) as caught:
+        parse(text, minor)
+    assert caught.value.status == 400
+    return caught.value
+
+
+def refused_providers(text: str, minor: int = VERSION_MAX.minor) -> str:
+    with pytest.raises(HttpError) as caught:
+        providers.parse_query(text, Version(1, minor))
+    assert caught.value.status == 400
+    return caught.value.message
+
+
+# ---------------------------------------------------------------------------------------------
+# What the parameters mean
+
+
+def test_one_group() -> None:
+    query = parse(f"{VCPU},MEMORY_MB:512&required=A,!B&member_of=in:{A},{B}&in_tree={A}&limit=3")
+    group = RequestGroup(
+        resources={"VCPU": 1, "MEMORY_MB": 512},
+        traits=TraitRule(required=(frozenset("A"),), forbidden=frozenset("B")),
+        aggregates=AggregateRule(required=(frozenset({A, B}),)),
+        in_tree=A,
+    )
+    assert query == CandidateQuery(groups=(group,), limit=3)
+
+
+def test_groups_by_suffix_with_the_unsuffixed_first() -> None:
+    query = parse(f"resources_B=VCPU:2&resources1=VGPU:1&required1=T&{VCPU}&group_policy=isolate")
+    assert [group.suffix for group in query.groups] == ["", "_B", "1"]
+    assert query.groups[2].traits == TraitRule(required=(frozenset("T"),))
+    assert query.isolate
+
+
+def test_any_of_several_traits_and_repetition() -> None:
+    query = parse(f"{VCPU}&required=in:A,B&required=C,!D&required=C")
+    assert query.groups[0].traits == TraitRule(
+        required=(frozenset("AB"), frozenset("C")), forbidden=frozenset("D")
+    )
+
+
+def test_white_space_around_values_of_a_folded_query_string() -> None:
+    folded = parse("resources1=VCPU:1 &required1=A,B &same_subtree=1 ")
+    assert folded == parse("resources1=VCPU:1&required1=A,B&same_subtree=1")
+
+
+def test_before_repetition_had_a_meaning_the_last_required_counts() -> None:
+    assert parse(f"{VCPU}&required=A&required=B", 38).groups[0].traits.required == (frozenset("B"),)
+
+
+def test_forbidden_aggregates() -> None:
+    rule = parse(f"{VCPU}&member_of=!in:{A},{B}&member_of={A}").groups[0].aggregates
+    assert rule == AggregateRule(required=(frozenset({A}),), forbidden=frozenset({A, B}))
+
+
+def test_uuids_are_taken_in_any_spelling() -> None:
+    spelled = A.replace("-", "").upper()
+    query = parse(f"{VCPU}&in_tree={spelled}&member_of={spelled}")
+    assert query.groups[0].in_tree == A
+    assert query.groups[0].aggregates.required == (frozenset({A}),)
+
+
+def test_same_subtree_and_a_group_without_resources() -> None:
+    query = parse("resources1=VCPU:1&required2=T&same_subtree=1,2,1&group_policy=none")
+    assert query.same_subtree == (frozenset("12"),)
+    assert query.groups[1].resources == {}
+
+
+def test_root_required() -> None:
+    query = parse(f"{VCPU}&root_required=A,!B")
+    assert query.root_traits == TraitRule(required=(frozenset("A"),), forbidden=frozenset("B"))
+
+
+@pytest.mark.parametrize(
+    ("minor", "nested_aware", "distinguish_groups"),
+    [(28, False, False), (29, True, False), (34, True, True)],
+)
+def test_versions_become_fields(minor: int, nested_aware: bool, distinguish_groups: bool) -> None:
+    query = parse(VCPU, minor)
+    assert query.nested_aware is nested_aware
+    assert query.distinguish_groups is distinguish_groups
+
+
+def test_repeated_limit_and_policy_take_the_first() -> None:
+    text = "resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate&group_policy=none"
+    query = parse(f"{text}&limit=10&limit=1")
+    assert query.isolate
+    assert query.limit == 10
+
+
+def test_a_limit_beyond_all_numbers_is_none() -> None:
+    assert parse(f"{VCPU}&limit={'9' * 5000}").limit is None
+
+
+# ---------------------------------------------------------------------------------------------
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("text", "minor", "message"),
+    [
+        ("", 10, "Invalid query string parameters: 'resources' is a required property"),
+        ("", 25, "At least one request group (`resources` or `resources{$S}`) is required."),
+        (f"{VCPU}&limit=5", 15, "Invalid query string parameters: Additional properties"),
+        (f"{VCPU}&limit=0", 39, "Invalid query string parameters: '0' does not match"),
+        (f"{VCPU}&limit=cow&limit=1", 39, "Invalid query string parameters: 'cow' does not"),
+        (f"{VCPU}&limit=1%0a", 39, "Invalid query string parameters: '1\\n' does not match"),
+        ("resources=", 39, "Badly formed resources parameter. Expected resources query string"),
+        ("resources=VCPU", 39, "Badly formed resources parameter."),
+        ("resources=VCPU:1:2", 39, "Badly formed resources parameter."),
+        ("resources=VCPU:1,", 39, "Badly formed resources parameter."),
+        ("resources=VCPU:1,VCPU:2", 39, "Badly formed resources parameter. VCPU is requested"),
+        ("resources=VCPU:x", 39, "Requested resource VCPU expected positive integer amount."),
+        ("resources=VCPU:%2B1", 39, "Requested resource VCPU expected positive integer amount."),
+        ("resources=VCPU:1_0", 39, "Requested resource VCPU expected positive integer amount."),
+        ("resources=VCPU:%D9%A1", 39, "Requested resource VCPU expected positive integer"),
+        ("resources=VCPU:0", 39, "Requested resource VCPU requires amount >= 1. Got: 0."),
+        ("resources=VCPU:-2", 39, "Requested resource VCPU requires amount >= 1. Got: -2."),
+        (f"resources=VCPU:{2**63}", 39, "Requested resource VCPU is too large."),
+        (f"resources=VCPU:{'9' * 5000}", 39, "Requested resource VCPU is too large."),
+        (f"{VCPU}&required=", 17, "Invalid query string parameters: Expected 'required' parameter"),
+        (f"{VCPU}&required=!A", 17, "Invalid query string parameters: Expected 'required'"),
+        (f"{VCPU}&required=!!A", 39, "Invalid query string parameters: Expected 'required'"),
+        (f"{VCPU}&required=in:A", 38, "Invalid query string parameters: The format 'in:HW_CPU_X86"),
+        (f"{VCPU}&required=in:A,!B", 39, "Invalid query string parameters: The format 'in:HW_CPU"),
+        (f"{VCPU}&required=in:", 39, "Invalid query string parameters: Expected 'required'"),
+        (f"{VCPU}&required=A,!A", 39, "Conflicting required and forbidden traits found in the"),
+        (f"{VCPU}&member_of=x", 39, "Invalid query string parameters: Expected 'member_of'"),
+        (f"{VCPU}&member_of=in:", 39, "Invalid query string parameters: Expected 'member_of'"),
+        (f"{VCPU}&member_of={A},{B}", 39, "Multiple values for 'member_of' must be prefixed"),
+        (f"{VCPU}&member_of={A}&member_of={B}", 23, "Multiple member_of parameters are not"),
+        (f"{VCPU}&member_of=!{A}", 31, "Forbidden member_of parameters are not supported"),
+        (f"{VCPU}&in_tree=x", 31, "Invalid query string parameters: Expected 'in_tree' parameter"),
+        (f"{VCPU}&required1=A", 25, "All traits parameters must be associated with resources."),
+        (f"{VCPU}&member_of1={A}", 25, "All member_of parameters must be associated with"),
+        (f"{VCPU}&in_tree1={A}", 31, "All request groups must specify resources."),
+        ("resources01=VCPU:1", 25, "Invalid query string parameters: 'resources01' does not match"),
+        ("resources1=VCPU:1&resources2=VCPU:1", 25, 'The "group_policy" parameter is required'),
+        (f"{VCPU}&group_policy=x", 25, "Invalid query string parameters: 'x' is not one of"),
+        (f"{VCPU}&{VCPU}", 39, "Query parameter 'resources' may be specified only once."),
+        (f"{VCPU}&x=%00", 39, "Invalid query string parameters: a NUL character is not allowed"),
+        (f"{VCPU}&required=%ff", 39, "Invalid query string parameters: 'utf-8' codec can't decode"),
+    ],
+)
+def test_refused(text: str, minor: int, message: str) -> None:
+    assert refusal(text, minor).message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "code"),
+    [
+        ("", "There must be at least one resources", "placement.query.missing_value"),
+        ("same_subtree=1", "There must be at least one resources", "placement.query.missing_value"),
+        (
+            f"{VCPU}&required1=A",
+            "Resourceless suffixed group request should be specified in `same_subtree` query "
+            "param: bad group(s) - ['1'].",
+            "placement.query.bad_value",
+        ),
+        (
+            "resources1=VCPU:1&required=A",
+            "Resourceless suffixed group request should be specified in `same_subtree` query "
+            "param: bad group(s) - [''].",
+            "placement.query.bad_value",
+        ),
+        (
+            "resources1=VCPU:1&same_subtree=1,,1",
+            "Empty string (unsuffixed group) can not be specified in `same_subtree`",
+            "placement.query.bad_value",
+        ),
+        (
+            "resources1=VCPU:1&same_subtree=2",
+            "Real suffixes should be specified in `same_subtree`: ['2'] not found in ['1'].",
+            "placement.query.bad_value",
+        ),
+        (
+            f"{VCPU}&root_required=A,!A",
+            "Conflicting required and forbidden traits found in root_required: A",
+            "placement.query.bad_value",
+        ),
+        (
+            f"{VCPU}&root_required=A&root_required=A",
+            "Query parameter 'root_required' may be specified only once.",
+            "placement.query.duplicate_key",
+        ),
+    ],
+)
+def test_refused_with_a_code(text: str, message: str, code: str) -> None:
+    refused = refusal(text)
+    assert refused.message.startswith(message)
+    assert refused.code == code
+
+
+# ---------------------------------------------------------------------------------------------
+# Lists of providers
+
+
+def test_provider_list() -> None:
+    text = f"name=%e2%98%83&uuid={A}&in_tree={B}&resources=VCPU:2&required=A&member_of={B}"
+    query = providers.parse_query(text, VERSION_MAX)
+    assert query.name == "☃"
+    assert query.uuid == A
+    assert query.in_tree == B
+    assert query.resources == {"VCPU": 2}
+    assert query.traits == TraitRule(required=(frozenset("A"),))
+    assert query.aggregates == AggregateRule(required=(frozenset({B}),))
+
+
+@pytest.mark.parametrize(
+    ("text", "minor"),
+    [
+        ("spam=1", 39),
+        ("uuid=spam", 39),
+        (f"member_of={A}", 2),
+        (VCPU, 3),
+        (f"in_tree={A}", 13),
+        ("required=A", 17),
+    ],
+)
+def test_provider_list_refused(text: str, minor: int) -> None:
+    assert refused_providers(text, minor).startswith("Invalid query string parameters: ")
+
+
+def test_raw_bytes_in_a_query_string_are_utf_8() -> None:
+    raw = "name=☃".encode().decode("latin-1")
+    assert query_string.split(raw) == {"name": ["☃"]}

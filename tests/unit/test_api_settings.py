@@ -1,0 +1,101 @@
+"""Configuration: which source wins, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from roost.cli.show import database_shown
+from roost.settings import Settings, SettingsError, load_settings
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder for the configuration, and none of the machine's own."""
+    monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_defaults() -> None:
+    assert load_settings() == Settings()
+    assert not load_settings().depth_first
+
+
+def test_sources(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"{source}_db" for source in ("main", "drop_in", "given", "environment", "line")]
+    main, drop_in, given = (
+        folder / "placement.conf",
+        folder / "placement.conf.d" / "1.conf",
+        folder / "given.conf",
+    )
+    drop_in.parent.mkdir()
+    found = []
+
+    main.write_text(f"[placement_database]\nconnection = {names[0]}\nmax_pool_size = 7\n")
+    found.append(load_settings())
+    drop_in.write_text(f"[placement_database]\nconnection = {names[1]}\n")
+    found.append(load_settings())
+    given.write_text(f"[placement_database]\nconnection = {names[2]}\n")
+    found.append(load_settings(config_files=[given]))
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", names[3])
+    found.append(load_settings(config_files=[given]))
+    override = {("placement_database", "connection"): names[4]}
+    found.append(load_settings(config_files=[given], overrides=override))
+
+    assert [settings.database_url for settings in found] == names
+    assert {settings.database.max_pool_size for settings in found} == {7}
+
+
+def test_every_option_of_the_sections(folder: Path) -> None:
+    (folder / "placement.conf").write_text(
+        "[DEFAULT]\ndebug = true\n"
+        "[api]\nauth_strategy = noauth2\n"
+        "[placement]\nallocation_candidates_generation_strategy = depth-first\n"
+        "max_allocation_candidates = 5\nincomplete_consumer_project_id = p\n"
+        "[placement_database]\nsync_on_startup = false\n"
+        "[workarounds]\noptimize_for_wide_provider_trees = true\n"
+        "[something_else]\nunknown = 1\n"
+    )
+    settings = load_settings()
+    assert settings.debug
+    assert settings.auth_strategy == "noauth2"
+    assert settings.depth_first
+    assert settings.max_allocation_candidates == 5
+    assert settings.incomplete_consumer_project_id == "p"
+    assert settings.database.sync_on_startup is False
+    assert settings.optimize_for_wide_provider_trees
+
+
+def test_refused(folder: Path) -> None:
+    (folder / "placement.conf").write_text("[api]\nauth_strategy = magic\n")
+    with pytest.raises(SettingsError, match="auth_strategy"):
+        load_settings()
+    (folder / "placement.conf").write_text("[placement\n")
+    with pytest.raises(SettingsError):
+        load_settings()
+    (folder / "placement.conf").unlink()
+    with pytest.raises(SettingsError, match="no such configuration file"):
+        load_settings(config_files=[folder / "missing.conf"])
+
+
+def test_the_embedded_database_is_below_the_data_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder))
+    assert load_settings().database_url == f"sqlite:///{folder}/roost/roost.db"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("sqlite:////var/lib/roost.db", "/var/lib/roost.db"),
+        ("postgresql://me:secret@db:5432/roost", "postgresql://me:***@db:5432/roost"),
+        ("mysql+pymysql://me@db/roost", "mysql+pymysql://me@db/roost"),
+        ("mysql://me:p%40ss:w@db/roost?charset=utf8", "mysql://me:***@db/roost?charset=utf8"),
+        ("postgresql://db/roost?password=secret", "postgresql://db/roost?password=***"),
+        ("postgresql://me:sec@ret@db/roost", "postgresql://me:***@db/roost"),
+        ("postgresql://me:secret@db:port/roost", "***"),
+        ("me:secret@db/roost", "***"),
+    ],
+)
+def test_passwords_are_hidden(url: str, shown: str) -> None:
+    assert database_shown(url) == shown

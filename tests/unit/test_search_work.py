@@ -1,0 +1,110 @@
+"""What a search costs, in steps rather than in time."""
+
+import math
+
+import pytest
+
+from roost.model import Inventory
+from roost.query import CandidateQuery, RequestGroup, TraitRule
+from roost.search.combine import Work
+from roost.search.find import RANGE_FIRST, find
+from roost.search.index import Index
+from world import build, provider, rows
+
+
+def groups(count, resource_class="SRIOV_NET_VF", amount=1):
+    return tuple(
+        RequestGroup(suffix=str(number), resources={resource_class: amount})
+        for number in range(1, count + 1)
+    )
+
+
+def host_with_devices(count, inventory):
+    devices = [
+        provider(f"device{number}", {"SRIOV_NET_VF": inventory}, parent="host")
+        for number in range(count)
+    ]
+    return Index.build(rows(build(provider("host", {"VCPU": 8}), *devices)))
+
+
+def flat_hosts(count):
+    return Index.build(rows(build(*(provider(f"host{n}", {"VCPU": 8}) for n in range(count)))))
+
+
+def test_a_limit_bounds_the_choices_that_are_tried():
+    index, work = host_with_devices(8, 8), Work()
+    answer = find(index, CandidateQuery(groups=groups(8), limit=1000), work=work)
+    assert len(answer.candidates) == 1000
+    # 8 ** 8 ways exist.
+    assert work.choices_tried < 20_000
+
+
+def test_a_limit_bounds_the_choices_under_isolate():
+    index, work = host_with_devices(8, 8), Work()
+    query = CandidateQuery(groups=groups(8), isolate=True, limit=1000)
+    answer = find(index, query, work=work)
+    assert len(answer.candidates) == 1000
+    assert work.choices_tried < 20_000
+
+
+def test_without_a_limit_every_way_is_found_once():
+    index = host_with_devices(5, 8)
+    answer = find(index, CandidateQuery(groups=groups(5), isolate=True))
+    distinct = {tuple(sorted(one.mappings.items())) for one in answer.candidates}
+    assert len(answer.candidates) == len(distinct) == math.factorial(5)
+
+
+@pytest.mark.parametrize(
+    ("isolate", "inventory"),
+    [(True, Inventory(total=8)), (False, Inventory(total=1))],
+    ids=["isolate", "one unit each"],
+)
+def test_more_groups_than_devices_is_seen_without_trying_everything(isolate, inventory):
+    index, work = host_with_devices(12, inventory), Work()
+    answer = find(index, CandidateQuery(groups=groups(13), isolate=isolate), work=work)
+    assert answer.candidates == ()
+    # 12! ways to fail exist.
+    assert work.choices_tried < 10_000
+
+
+def test_a_small_limit_looks_at_few_trees():
+    index, work = flat_hosts(3 * RANGE_FIRST), Work()
+    query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),), limit=10)
+    assert len(find(index, query, work=work).candidates) == 10
+    assert work.rows_examined == RANGE_FIRST
+    assert work.choices_tried <= RANGE_FIRST
+
+
+def test_trees_take_turns():
+    wide = [provider(f"device{n}", {"SRIOV_NET_VF": 8}, parent="wide") for n in range(50)]
+    narrow = [provider(f"narrow{n}", {"VCPU": 8, "SRIOV_NET_VF": 1}) for n in range(5)]
+    index = Index.build(rows(build(provider("wide", {"VCPU": 8}), *wide, *narrow)))
+    query = CandidateQuery(
+        groups=(RequestGroup(resources={"VCPU": 1, "SRIOV_NET_VF": 1}),), limit=6
+    )
+
+    def roots(answer):
+        return {one.root_uuid for one in answer.summaries}
+
+    assert len(roots(find(index, query))) == 6
+    assert len(roots(find(index, query, depth_first=True))) == 1
+
+
+def test_a_trait_that_no_option_has_ends_the_tree_at_once():
+    index, work = host_with_devices(8, 8), Work()
+    index = Index.build(
+        rows(
+            build(
+                provider("host", {"VCPU": 8}),
+                *(provider(f"device{n}", {"SRIOV_NET_VF": 8}, parent="host") for n in range(8)),
+                traits=["CUSTOM_RARE"],
+            )
+        )
+    )
+    group = RequestGroup(
+        resources={"VCPU": 1, "SRIOV_NET_VF": 1},
+        traits=TraitRule(required=(frozenset({"CUSTOM_RARE"}),)),
+    )
+    assert find(index, CandidateQuery(groups=(group,)), work=work).candidates == ()
+    # The ways of one small tree.
+    assert work.choices_tried <= 8

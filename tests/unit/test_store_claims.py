@@ -1,0 +1,107 @@
+"""The rules of allocation, without a database: `roost.claims`."""
+
+from typing import Any
+
+import pytest
+
+from roost.claims import Stock, check_consumer_generation, check_room, check_unused
+from roost.errors import (
+    CapacityExceeded,
+    ConstraintViolated,
+    ConsumerGenerationConflict,
+    InventoryInUse,
+    MissingInventory,
+)
+from roost.model import ConsumerChange, Inventory
+
+IDS = {"VCPU": 0, "MEMORY_MB": 1, "DISK_GB": 2}
+
+
+def stock(used: int, *, class_id: int = 0, **fields: Any) -> Stock:
+    return Stock(class_id=class_id, inventory=Inventory(**{"total": 10, **fields}), used=used)
+
+
+def change(**allocations: dict[str, int]) -> ConsumerChange:
+    return ConsumerChange(consumer_uuid="c", allocations=allocations)
+
+
+@pytest.mark.parametrize(
+    ("used", "released", "amount", "fits"),
+    [
+        (0, 0, 10, True),
+        (0, 0, 11, False),
+        (8, 0, 2, True),
+        (8, 0, 3, False),
+        (8, 4, 6, True),
+        (8, 4, 7, False),
+        # Used beyond capacity: what does not make it worse is fine.
+        (16, 6, 6, True),
+        (16, 6, 5, True),
+        (16, 6, 7, False),
+        (16, 0, 1, False),
+    ],
+)
+def test_room(used: int, released: int, amount: int, fits: bool) -> None:
+    stocks = {"p": {"VCPU": stock(used)}}
+    changes = [change(p={"VCPU": amount})]
+    if fits:
+        check_room(stocks, {("p", "VCPU"): released}, changes, IDS)
+    else:
+        with pytest.raises(CapacityExceeded):
+            check_room(stocks, {("p", "VCPU"): released}, changes, IDS)
+
+
+def test_changes_are_judged_together() -> None:
+    """What one consumer gives back another may take; what two take is one sum."""
+    stocks = {"p": {"VCPU": stock(16)}}
+    released = {("p", "VCPU"): 8}
+    check_room(stocks, released, [change(p={"VCPU": 5}), change(p={"VCPU": 3})], IDS)
+    with pytest.raises(CapacityExceeded):
+        check_room(stocks, released, [change(p={"VCPU": 5}), change(p={"VCPU": 4})], IDS)
+
+
+@pytest.mark.parametrize("amount", [1, 3, 8, 2**40])
+def test_units_hold_for_every_amount(amount: int) -> None:
+    stocks = {"p": {"VCPU": stock(amount, total=100, min_unit=2, max_unit=6, step_size=2)}}
+    with pytest.raises(ConstraintViolated):
+        check_room(stocks, {("p", "VCPU"): amount}, [change(p={"VCPU": amount})], IDS)
+
+
+def test_a_provider_without_any_class_asked_for_is_named_first() -> None:
+    stocks = {"p": {"VCPU": stock(0)}, "q": {"DISK_GB": stock(0, class_id=2)}}
+    changes = [change(p={"VCPU": 99}, q={"MEMORY_MB": 1})]
+    with pytest.raises(MissingInventory) as refusal:
+        check_room(stocks, {}, changes, IDS)
+    assert "'VCPU, MEMORY_MB' on resource provider 'q'" in str(refusal.value)
+    # A provider with another one of the classes has its turn in the order of the request.
+    stocks["q"]["VCPU"] = stock(0)
+    with pytest.raises(CapacityExceeded):
+        check_room(stocks, {}, changes, IDS)
+
+
+@pytest.mark.parametrize(
+    ("expected", "current", "fits"),
+    [(None, None, True), (1, 1, True), (None, 1, False), (1, None, False)],
+)
+def test_generations_of_consumers(expected: int | None, current: int | None, fits: bool) -> None:
+    checked = ConsumerChange(
+        consumer_uuid="c", allocations={}, checks_generation=True, expected_generation=expected
+    )
+    if fits:
+        check_consumer_generation(checked, current)
+    else:
+        with pytest.raises(ConsumerGenerationConflict):
+            check_consumer_generation(checked, current)
+    # Who does not look at it is not held to it.
+    check_consumer_generation(ConsumerChange(consumer_uuid="c", allocations={}), current)
+
+
+def test_inventories_in_use_are_named_in_the_order_of_their_ids() -> None:
+    stocks = {
+        "VCPU": stock(1),
+        "MEMORY_MB": stock(0, class_id=1),
+        "DISK_GB": stock(2, class_id=2),
+    }
+    check_unused("p", stocks, ["MEMORY_MB"])
+    with pytest.raises(InventoryInUse, match="'VCPU, DISK_GB'"):
+        check_unused("p", stocks, ["DISK_GB", "MEMORY_MB", "VCPU"])

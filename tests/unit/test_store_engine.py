@@ -1,0 +1,178 @@
+"""How databases are opened, and where they differ."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from oslo_db import exception as driver
+from sqlalchemy import insert, text, update
+
+from roost.errors import BadRequest
+from roost.model import ConsumerChange, Inventory, InventoryChange
+from roost.operations.allocate import allocate
+from roost.operations.consumer_reads import read_consumer, read_project_usages
+from roost.operations.create_provider import create_provider
+from roost.operations.provider_reads import read_aggregates, read_inventories
+from roost.operations.replace_aggregates import replace_aggregates
+from roost.operations.replace_inventories import replace_inventories
+from roost.service import Roost
+from roost.settings import Settings
+from roost.store import migrate, standard
+from roost.store.engine import create_engine, normalised
+from roost.store.schema import consumers, projects, resource_providers, traits, users
+from roost.store.store import Store
+
+# MySQL and MariaDB call it differently.
+ISOLATION = text("SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')")
+
+HOST = str(uuid.uuid4())
+
+
+@pytest.fixture
+def roost(database_url: str) -> Iterator[Roost]:
+    store = Store.open(database_url)
+    migrate.sync(store.engine)
+    standard.synchronise(store)
+    service = Roost(store, Settings())
+    create_provider(service, uuid=HOST, name="host", parent_uuid=None)
+    yield service
+    service.close()
+
+
+def put_inventory(roost: Roost, generation: int = 0, **fields: float) -> None:
+    inventory = Inventory(total=10, **fields)  # type: ignore[arg-type]
+    change = InventoryChange(
+        provider_uuid=HOST, inventories={"VCPU": inventory}, expected_generation=generation
+    )
+    assert replace_inventories(roost, change=change) == read_inventories(roost, provider_uuid=HOST)
+
+
+@pytest.mark.parametrize(
+    ("url", "drivername"),
+    [
+        ("postgresql://h/d", "postgresql+psycopg"),
+        ("mysql://h/d", "mysql+pymysql"),
+        ("mariadb://h/d", "mysql+pymysql"),
+        ("mysql+pymysql://h/d", "mysql+pymysql"),
+        ("sqlite:////tmp/x.db", "sqlite"),
+    ],
+)
+def test_urls_get_the_driver(url: str, drivername: str) -> None:
+    assert normalised(url).drivername == drivername
+
+
+def test_connection_parameters_are_added() -> None:
+    assert normalised("mysql://h/d?a=b", "c=d").query == {"a": "b", "c": "d"}
+
+
+def test_sqlite_in_memory_is_refused() -> None:
+    with pytest.raises(ValueError, match="needs a SQLite file"):
+        Store.open("sqlite://")
+
+
+def test_a_sqlite_file_gets_its_folder(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "roost.db"
+    engine = create_engine(f"sqlite:///{path}")
+    migrate.sync(engine)
+    assert path.exists()
+    with engine.connect() as connection:
+        assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
+        assert connection.scalar(text("PRAGMA foreign_keys")) == 1
+    engine.dispose()
+
+
+@pytest.mark.parametrize("ratio", [1.0, 16.0, 0.1, 1.23456789, 123456.789, 3.40282e38, 1e-9])
+def test_what_is_answered_is_what_is_read(roost: Roost, ratio: float) -> None:
+    """MySQL keeps six digits of a ratio; the answer of the write must say so."""
+    put_inventory(roost, allocation_ratio=ratio)
+
+
+def test_duplicates_and_references_are_told_apart(roost: Roost) -> None:
+    with pytest.raises(driver.DBDuplicateEntry), roost.store.engine.begin() as connection:
+        connection.execute(insert(traits).values(name="HW_CPU_X86_AVX"))
+    with pytest.raises(driver.DBReferenceError), roost.store.engine.begin() as connection:
+        connection.execute(update(resource_providers).values(parent_provider_id=4711))
+
+
+def change(consumer: str, generation: int | None = None, **fields: str) -> ConsumerChange:
+    return ConsumerChange(
+        consumer_uuid=consumer,
+        allocations={HOST: {"VCPU": 1}},
+        checks_generation=True,
+        expected_generation=generation,
+        **fields,
+    )
+
+
+def test_values_that_no_database_holds_are_bad_requests(roost: Roost, database_url: str) -> None:
+    put_inventory(roost)
+    if database_url.startswith("postgresql"):
+        with pytest.raises(BadRequest):
+            allocate(roost, changes=[change(str(uuid.uuid4()), project_id="a\0b", user_id="u")])
+
+
+def test_names_that_differ_in_case(roost: Roost) -> None:
+    """MySQL holds them for equal, the others do not; nobody is refused."""
+    put_inventory(roost)
+    one, two, three = (str(uuid.uuid4()) for _ in range(3))
+    allocate(roost, changes=[change(one, project_id="Project", user_id="User")])
+    allocate(roost, changes=[change(two, project_id="project", user_id="user ")])
+    allocate(roost, changes=[change(three, project_id="Project", user_id="user ")])
+    for project in ("Project", "project"):
+        assert read_project_usages(roost, project_id=project)
+    upper = change(one.upper(), 1)
+    if roost.store.engine.dialect.name == "mysql":
+        allocate(roost, changes=[upper])
+        held = read_consumer(roost, consumer_uuid=one)
+        assert held is not None
+        assert held.generation == 2
+        assert held.project_id == "Project"
+
+
+def test_a_missing_project_and_user_are_the_configured_ones(roost: Roost) -> None:
+    put_inventory(roost)
+    consumer = str(uuid.uuid4())
+    allocate(roost, changes=[change(consumer)])
+    held = read_consumer(roost, consumer_uuid=consumer)
+    assert held is not None
+    assert held.project_id == held.user_id == "00000000-0000-0000-0000-000000000000"
+    assert held.consumer_type == "unknown"
+
+
+def test_a_consumer_that_placement_left_behind_never_was(roost: Roost) -> None:
+    """Placement keeps the record of a consumer whose first write was empty or refused."""
+    put_inventory(roost)
+    consumer = str(uuid.uuid4())
+    with roost.store.engine.begin() as connection:
+        connection.execute(insert(projects).values(id=1, external_id="p"))
+        connection.execute(insert(users).values(id=1, external_id="u"))
+        connection.execute(
+            insert(consumers).values(uuid=consumer, project_id=1, user_id=1, generation=0)
+        )
+    allocate(roost, changes=[change(consumer, project_id="p", user_id="u")])
+    held = read_consumer(roost, consumer_uuid=consumer)
+    assert held is not None
+    assert held.generation == 1
+
+
+def test_aggregates_are_read_in_the_order_in_which_they_became_known(roost: Roost) -> None:
+    uuids = [str(uuid.uuid4()) for _ in range(5)]
+    put = replace_aggregates(roost, provider_uuid=HOST, aggregates=uuids, expected_generation=0)
+    assert put.aggregates == tuple(uuids)
+    assert read_aggregates(roost, provider_uuid=HOST).aggregates == tuple(uuids)
+
+
+def test_mysql_sessions(database_url: str) -> None:
+    if not database_url.startswith("mysql"):
+        pytest.skip("about MySQL")
+    store = Store.open(database_url, mysql_sql_mode="ANSI")
+    with store.engine.connect() as connection:
+        modes = str(connection.scalar(text("SELECT @@sql_mode")))
+        level = connection.execute(ISOLATION).one().Value
+    assert "NO_AUTO_VALUE_ON_ZERO" in modes
+    assert "ANSI_QUOTES" in modes
+    assert level == "READ-COMMITTED"
+    level = store._database.read(lambda connection: connection.execute(ISOLATION).one().Value)
+    assert level == "REPEATABLE-READ"
+    store.dispose()

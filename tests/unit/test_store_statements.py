@@ -1,0 +1,251 @@
+"""Work, not time: how many statements each verb costs, on every database alike.
+
+BEGIN and COMMIT are not counted; the change record and the writer's row are.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from sqlalchemy import Engine, event
+
+from roost.errors import ConsumerGenerationConflict
+from roost.model import ConsumerChange, Inventory, InventoryChange
+from roost.operations.add_inventory import add_inventory
+from roost.operations.allocate import allocate
+from roost.operations.catalog import ensure_resource_class, ensure_trait
+from roost.operations.consumer_reads import (
+    read_consumer,
+    read_project_usages,
+    read_provider_consumers,
+)
+from roost.operations.create_provider import create_provider
+from roost.operations.delete_allocations import delete_allocations
+from roost.operations.delete_inventories import delete_inventories
+from roost.operations.delete_provider import delete_provider
+from roost.operations.replace_aggregates import replace_aggregates
+from roost.operations.replace_inventories import replace_inventories
+from roost.operations.replace_traits import replace_traits
+from roost.operations.reshape import reshape
+from roost.operations.update_inventory import update_inventory
+from roost.operations.update_provider import update_provider
+from roost.service import Roost
+from roost.settings import Settings
+from roost.store import migrate, standard
+from roost.store.store import Store
+
+FEED = 2  # the change record, and the writer's row
+
+
+def uid(name: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
+
+
+class Counter:
+    """Counts the statements of an engine."""
+
+    def __init__(self, *engines: Engine) -> None:
+        self.statements: list[str] = []
+        for engine in engines:
+            event.listen(engine, "before_cursor_execute", self._count)
+
+    def _count(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if not statement.startswith(("BEGIN", "START TRANSACTION", "COMMIT")):
+            self.statements.append(statement)
+
+    def of(self, action: Callable[[], Any]) -> int:
+        self.statements.clear()
+        action()
+        return len(self.statements)
+
+
+@pytest.fixture
+def roost(database_url: str) -> Iterator[Roost]:
+    store = Store.open(database_url)
+    migrate.sync(store.engine)
+    standard.synchronise(store)
+    service = Roost(store, Settings())
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def counter(roost: Roost) -> Counter:
+    return Counter(roost.store.engine, roost.store._database.reader)
+
+
+def change(consumer: str, generation: int | None, *providers: str, amount: int = 1) -> Any:
+    resources = {"VCPU": amount, "MEMORY_MB": amount, "DISK_GB": amount}
+    return ConsumerChange(
+        consumer_uuid=uid(consumer),
+        allocations={uid(name): resources for name in providers},
+        project_id="project",
+        user_id="user",
+        consumer_type="INSTANCE",
+        checks_generation=True,
+        expected_generation=generation,
+    )
+
+
+def stock(name: str, generation: int, *classes: str) -> InventoryChange:
+    return InventoryChange(
+        provider_uuid=uid(name),
+        inventories={each: Inventory(total=100) for each in classes},
+        expected_generation=generation,
+    )
+
+
+CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
+
+
+def build(roost: Roost) -> None:
+    create_provider(roost, uuid=uid("a"), name="a", parent_uuid=None)
+    create_provider(roost, uuid=uid("b"), name="b", parent_uuid=uid("a"))
+    for name in "ab":
+        replace_inventories(roost, change=stock(name, 0, *CLASSES))
+    allocate(roost, changes=[change("first", None, "a")])
+
+
+def test_allocations(roost: Roost, counter: Counter) -> None:
+    build(roost)
+    # consumer, providers, inventories and use, project and user; consumer, allocations,
+    # generations.
+    claim = [change("c1", None, "a", "b")]
+    assert counter.of(lambda: allocate(roost, changes=claim)) == 7 + FEED
+    # One more: the old allocations go.
+    claim = [change("c1", 1, "a", "b", amount=2)]
+    assert counter.of(lambda: allocate(roost, changes=claim)) == 8 + FEED
+    # Ten consumers cost what one costs.
+    claim = [change(f"many{number}", None, "a", "b") for number in range(10)]
+    assert counter.of(lambda: allocate(roost, changes=claim)) == 7 + FEED
+    claim = [change(f"many{number}", 1, "a", "b", amount=2) for number in range(10)]
+    assert counter.of(lambda: allocate(roost, changes=claim)) == 8 + FEED
+    # consumer, providers; generations, consumer, allocations.
+    claim = [change("c1", 2)]
+    assert counter.of(lambda: allocate(roost, changes=claim)) == 5 + FEED
+    one = uid("many1")
+    assert counter.of(lambda: delete_allocations(roost, consumer_uuid=one)) == 3 + FEED
+    # Refused: nothing is written, so nothing is recorded.
+    counter.statements.clear()
+    with pytest.raises(ConsumerGenerationConflict):
+        allocate(roost, changes=[change("many2", 7, "a")])
+    assert len(counter.statements) == 1
+
+
+def test_inventories(roost: Roost, counter: Counter) -> None:
+    build(roost)
+    ensure_resource_class(roost, name="CUSTOM_A")
+    one = Inventory(total=1)
+    a, b = uid("a"), uid("b")
+    assert counter.of(lambda: replace_inventories(roost, change=stock("b", 1, *CLASSES))) == (
+        6 + FEED
+    )
+    # One more for a custom class, which must not vanish meanwhile.
+    more = stock("b", 2, *CLASSES, "CUSTOM_A")
+    assert counter.of(lambda: replace_inventories(roost, change=more)) == 7 + FEED
+    verbs: list[tuple[int, Callable[[], Any]]] = [
+        (
+            5,
+            lambda: update_inventory(
+                roost,
+                provider_uuid=b,
+                resource_class="VCPU",
+                inventory=one,
+                expected_generation=3,
+            ),
+        ),
+        (4, lambda: delete_inventories(roost, provider_uuid=b, resource_class="VCPU")),
+        (4, lambda: delete_inventories(roost, provider_uuid=b, resource_class=None)),
+        (
+            5,
+            lambda: add_inventory(roost, provider_uuid=a, resource_class="PGPU", inventory=one),
+        ),
+    ]
+    for count, verb in verbs:
+        assert counter.of(verb) == count + FEED
+
+
+def test_providers(roost: Roost, counter: Counter) -> None:
+    build(roost)
+    c, d = uid("c"), uid("d")
+
+    def move(parent: str | None) -> None:
+        update_provider(roost, uuid=d, name="d", parent_uuid=parent, may_reparent=True)
+
+    verbs: list[tuple[int, Callable[[], Any]]] = [
+        (3, lambda: create_provider(roost, uuid=c, name="c", parent_uuid=None)),
+        # Three more, to hold the tree in its shape.
+        (5, lambda: create_provider(roost, uuid=d, name="d", parent_uuid=c)),
+        (
+            4,
+            lambda: update_provider(
+                roost, uuid=d, name="e", parent_uuid=msgspec.UNSET, may_reparent=True
+            ),
+        ),
+        (10, lambda: move(uid("a"))),
+        (9, lambda: move(None)),
+        (8, lambda: delete_provider(roost, uuid=d)),
+    ]
+    for count, verb in verbs:
+        assert counter.of(verb) == count + FEED
+
+
+def test_traits_and_aggregates(roost: Roost, counter: Counter) -> None:
+    build(roost)
+    ensure_trait(roost, name="CUSTOM_A")
+    traits = {"CUSTOM_A", "HW_CPU_X86_AVX", "HW_CPU_X86_AVX2"}
+
+    def put_traits(generation: int) -> Any:
+        return replace_traits(
+            roost, provider_uuid=uid("b"), traits=traits, expected_generation=generation
+        )
+
+    def put_aggregates(generation: int | None, count: int) -> Any:
+        return replace_aggregates(
+            roost,
+            provider_uuid=uid("b"),
+            aggregates=[uid(f"aggregate{number}") for number in range(count)],
+            expected_generation=generation,
+        )
+
+    assert counter.of(lambda: put_traits(1)) == 5 + FEED
+    # The same again writes nothing.
+    assert counter.of(lambda: put_traits(2)) == 3
+    # Aggregates that nobody named before become known.
+    assert counter.of(lambda: put_aggregates(2, 20)) == 7 + FEED
+    assert counter.of(lambda: put_aggregates(None, 10)) == 5 + FEED
+
+
+def test_reshape(roost: Roost, counter: Counter) -> None:
+    build(roost)
+    create_provider(roost, uuid=uid("c"), name="c", parent_uuid=uid("a"))
+    inventories = [stock("a", 2), stock("b", 1, *CLASSES), stock("c", 0, *CLASSES)]
+    consumers = [change("first", 1, "b", "c"), change("new", None, "c")]
+    count = counter.of(lambda: reshape(roost, inventories=inventories, consumers=consumers))
+    assert count == 12 + FEED
+
+
+def test_reads(roost: Roost, counter: Counter) -> None:
+    build(roost)
+    for read in (
+        lambda: read_consumer(roost, consumer_uuid=uid("first")),
+        lambda: read_provider_consumers(roost, provider_uuid=uid("a")),
+        lambda: read_project_usages(roost, project_id="project"),
+    ):
+        assert counter.of(read) == 1
+
+
+def test_catching_up(roost: Roost, counter: Counter, database_url: str) -> None:
+    build(roost)
+    store = roost.store
+    position, _ = store.load()
+    # Nothing new is one tiny read, and on SQLite, once known, not even that.
+    assert counter.of(lambda: store.changes_since(position)) == 1
+    again = counter.of(lambda: store.changes_since(position))
+    assert again == (0 if database_url.startswith("sqlite") else 1)
+    # A hundred claims are three reads: the writers twice, and their records.
+    for number in range(100):
+        allocate(roost, changes=[change(f"c{number % 7}", number // 7 or None, "b")])
+    assert counter.of(lambda: store.changes_since(position)) == 3

@@ -1,0 +1,294 @@
+"""A small cloud as plain data: build it in a test, hand it to the index, or load it over HTTP."""
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+import httpx
+import os_resource_classes
+
+from roost.changes import Rows
+from roost.model import SHARING_TRAIT, Inventory, Value
+
+HEADERS = {"x-auth-token": "admin", "OpenStack-API-Version": "placement 1.39"}
+
+# Providers and aggregates are named in tests; the UUID of a name is always the same.
+NAMESPACE = uuid.UUID("7c0f3a5e-6f2d-4f4e-9f0e-0d6a3f2b9c11")
+MODIFIED = datetime(2020, 1, 1)
+CUSTOM_CLASS_ID_MIN = 10_000
+
+
+def uuid_of(name: str) -> str:
+    """The UUID that stands for a name of a provider, an aggregate or a consumer."""
+    return str(uuid.uuid5(NAMESPACE, name))
+
+
+class WorldProvider(Value, frozen=True, kw_only=True):
+    """A provider with everything that a search looks at."""
+
+    uuid: str
+    name: str
+    parent_uuid: str | None
+    root_uuid: str
+    inventories: Mapping[str, Inventory]  # by resource class
+    used: Mapping[str, int]  # resource class -> amount, one entry for each inventory
+    traits: frozenset[str]
+    aggregates: frozenset[str]  # UUIDs
+
+    @property
+    def shares(self) -> bool:
+        return SHARING_TRAIT in self.traits
+
+
+class World(Value, frozen=True, kw_only=True):
+    """A whole cloud."""
+
+    providers: Mapping[str, WorldProvider]  # by UUID, a parent before its children
+    # Names that exist, whether a provider has them or not.
+    resource_classes: frozenset[str]
+    traits: frozenset[str]
+
+    @property
+    def roots(self) -> list[WorldProvider]:
+        return [one for one in self.providers.values() if one.parent_uuid is None]
+
+    def root(self, provider: WorldProvider) -> WorldProvider:
+        return self.providers[provider.root_uuid]
+
+    def tree(self, root_uuid: str) -> list[WorldProvider]:
+        return [one for one in self.providers.values() if one.root_uuid == root_uuid]
+
+    def ancestors_and_self(self, provider: WorldProvider) -> Iterator[WorldProvider]:
+        yield provider
+        while provider.parent_uuid is not None:
+            provider = self.providers[provider.parent_uuid]
+            yield provider
+
+
+# ---------------------------------------------------------------------------------------------
+# Build
+
+
+class ProviderPlan(Value, frozen=True, kw_only=True):
+    """What a test says about one provider, by names."""
+
+    name: str
+    inventories: Mapping[str, int | Inventory]  # an amount alone is the total
+    parent: str | None
+    used: Mapping[str, int]
+    traits: frozenset[str]
+    aggregates: frozenset[str]
+
+
+def provider(
+    name: str,
+    inventories: Mapping[str, int | Inventory] | None = None,
+    *,
+    parent: str | None = None,
+    used: Mapping[str, int] | None = None,
+    traits: Iterable[str] = (),
+    aggregates: Iterable[str] = (),
+) -> ProviderPlan:
+    return ProviderPlan(
+        name=name,
+        inventories=inventories or {},
+        parent=parent,
+        used=used or {},
+        traits=frozenset(traits),
+        aggregates=frozenset(aggregates),
+    )
+
+
+def build(
+    *plans: ProviderPlan,
+    resource_classes: Iterable[str] = (),
+    traits: Iterable[str] = (),
+) -> World:
+    """A world of these providers; `resource_classes` and `traits` exist beside those in use."""
+    providers: dict[str, WorldProvider] = {}
+    for plan in plans:
+        parent = providers[uuid_of(plan.parent)] if plan.parent else None
+        own_uuid = uuid_of(plan.name)
+        providers[own_uuid] = WorldProvider(
+            uuid=own_uuid,
+            name=plan.name,
+            parent_uuid=parent.uuid if parent else None,
+            root_uuid=parent.root_uuid if parent else own_uuid,
+            inventories={
+                name: have if isinstance(have, Inventory) else Inventory(total=have)
+                for name, have in plan.inventories.items()
+            },
+            used={name: plan.used.get(name, 0) for name in plan.inventories},
+            traits=plan.traits,
+            aggregates=frozenset(map(uuid_of, plan.aggregates)),
+        )
+    return World(
+        providers=providers,
+        resource_classes=frozenset(resource_classes).union(
+            *(one.inventories for one in providers.values())
+        ),
+        traits=frozenset(traits).union(*(one.traits for one in providers.values())),
+    )
+
+
+# ---------------------------------------------------------------------------------------------
+# As rows of the tables, for the index
+
+
+def is_custom(name: str) -> bool:
+    return name.startswith("CUSTOM_")
+
+
+def rows(world: World) -> Rows:
+    """What the store would read from the tables."""
+    provider_ids = {own_uuid: number for number, own_uuid in enumerate(world.providers, 1)}
+    class_ids = _class_ids(world.resource_classes)
+    trait_order = sorted(world.traits, key=lambda name: (is_custom(name), name))
+    trait_ids = {name: number for number, name in enumerate(trait_order, 1)}
+    everyone = world.providers.values()
+    return Rows(
+        providers=[
+            (
+                provider_ids[one.uuid],
+                one.uuid,
+                one.name,
+                0,
+                provider_ids[one.root_uuid],
+                None if one.parent_uuid is None else provider_ids[one.parent_uuid],
+                MODIFIED,
+            )
+            for one in everyone
+        ],
+        inventories=[
+            (
+                provider_ids[one.uuid],
+                class_ids[name],
+                inventory.total,
+                inventory.reserved,
+                inventory.min_unit,
+                inventory.max_unit,
+                inventory.step_size,
+                inventory.allocation_ratio,
+                MODIFIED,
+            )
+            for one in everyone
+            for name, inventory in one.inventories.items()
+        ],
+        usages=[
+            (provider_ids[one.uuid], class_ids[name], amount)
+            for one in everyone
+            for name, amount in one.used.items()
+            if amount
+        ],
+        traits=[
+            (provider_ids[one.uuid], trait_ids[name])
+            for one in everyone
+            for name in sorted(one.traits)
+        ],
+        aggregates=[
+            (provider_ids[one.uuid], aggregate)
+            for one in everyone
+            for aggregate in sorted(one.aggregates)
+        ],
+        resource_classes=[(number, name, MODIFIED) for name, number in class_ids.items()],
+        trait_names=[(number, name, MODIFIED) for name, number in trait_ids.items()],
+    )
+
+
+def _class_ids(names: frozenset[str]) -> dict[str, int]:
+    standard = [name for name in os_resource_classes.STANDARDS if name in names]
+    custom = sorted(name for name in names if is_custom(name))
+    return {
+        **{name: os_resource_classes.STANDARDS.index(name) for name in standard},
+        **{name: number for number, name in enumerate(custom, CUSTOM_CLASS_ID_MIN)},
+    }
+
+
+# ---------------------------------------------------------------------------------------------
+# Over HTTP
+
+
+def load(world: World, client: httpx.Client) -> None:
+    """Create everything in an empty service, by the calls that a client would make."""
+    for name in sorted(filter(is_custom, world.resource_classes)):
+        _send(client, "PUT", f"/resource_classes/{name}")
+    for name in sorted(filter(is_custom, world.traits)):
+        _send(client, "PUT", f"/traits/{name}")
+    for one in world.providers.values():
+        _load_provider(one, client)
+
+
+def _load_provider(one: WorldProvider, client: httpx.Client) -> None:
+    body = {"uuid": one.uuid, "name": one.name}
+    if one.parent_uuid is not None:
+        body["parent_provider_uuid"] = one.parent_uuid
+    _send(client, "POST", "/resource_providers", body)
+    if any(one.used.values()):
+        # First an inventory that is just large enough, then the real one: what is used need not
+        # respect units or capacity that were changed later.
+        _put_inventories(client, one.uuid, _large_enough(one))
+        _load_uses(one, client)
+    if one.inventories:
+        _put_inventories(client, one.uuid, one.inventories)
+    if one.traits:
+        _put_list(client, one.uuid, "traits", one.traits)
+    if one.aggregates:
+        _put_list(client, one.uuid, "aggregates", one.aggregates)
+
+
+def _large_enough(one: WorldProvider) -> dict[str, Inventory]:
+    return {name: Inventory(total=amount) for name, amount in one.used.items() if amount}
+
+
+def _load_uses(one: WorldProvider, client: httpx.Client) -> None:
+    for name, amount in one.used.items():
+        if amount:
+            put_allocations(client, f"user of {one.name} {name}", {one.uuid: {name: amount}})
+
+
+def put_allocations(
+    client: httpx.Client, consumer: str, allocations: Mapping[str, Mapping[str, int]]
+) -> None:
+    """Give a new consumer, called by a name, these amounts by provider and class."""
+    body = {
+        "allocations": {own: {"resources": taken} for own, taken in allocations.items()},
+        "project_id": "project",
+        "user_id": "user",
+        "consumer_type": "INSTANCE",
+        "consumer_generation": None,
+    }
+    _send(client, "PUT", f"/allocations/{uuid_of(consumer)}", body)
+
+
+def inventory_body(inventory: Inventory) -> dict[str, float]:
+    return {name: getattr(inventory, name) for name in Inventory.__struct_fields__}
+
+
+def generation_of(client: httpx.Client, provider_uuid: str) -> int:
+    answer = _send(client, "GET", f"/resource_providers/{provider_uuid}")
+    return int(answer.json()["generation"])
+
+
+def _put_inventories(
+    client: httpx.Client, provider_uuid: str, inventories: Mapping[str, Inventory]
+) -> None:
+    body = {
+        "resource_provider_generation": generation_of(client, provider_uuid),
+        "inventories": {name: inventory_body(have) for name, have in inventories.items()},
+    }
+    _send(client, "PUT", f"/resource_providers/{provider_uuid}/inventories", body)
+
+
+def _put_list(client: httpx.Client, provider_uuid: str, what: str, names: Iterable[str]) -> None:
+    body = {
+        "resource_provider_generation": generation_of(client, provider_uuid),
+        what: sorted(names),
+    }
+    _send(client, "PUT", f"/resource_providers/{provider_uuid}/{what}", body)
+
+
+def _send(client: httpx.Client, method: str, path: str, body: object = None) -> httpx.Response:
+    answer = client.request(method, path, headers=HEADERS, json=body)
+    if not answer.is_success:
+        raise RuntimeError(f"{method} {path}: {answer.status_code} {answer.text}")
+    return answer
