@@ -103,7 +103,7 @@ class ConsumerChange(Value, frozen=True, kw_only=True):
 
     consumer_uuid: str
     allocations: Mapping[str, Resources]  # by provider UUID
-    project_id: str | None = None  # None keeps the consumer's own, or the configured default
+    project_id: str | None = None  # None (before 1.8) is the configured default
     user_id: str | None = None
     consumer_type: str | None = None  # None keeps the consumer's own
     # Whether the writer says which generation it saw. Before 1.28 it could not, and the newest
@@ -195,10 +195,3 @@ class ProviderSummary(Value, frozen=True, kw_only=True):
     root_uuid: str
     traits: tuple[str, ...]
     resources: Mapping[str, tuple[int, int]]  # resource class -> capacity, used
-
-
-class Candidates(Value, frozen=True, kw_only=True):
-    """The answer to a search. An empty one is an answer too."""
-
-    candidates: tuple[Candidate, ...]
-    summaries: tuple[ProviderSummary, ...]

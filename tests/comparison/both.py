@@ -6,12 +6,13 @@ import random
 from collections.abc import Iterable
 
 from comparison import compare, differences
+from comparison.choices import Choices
 from comparison.compare import Finding, Situation
 from comparison.requests import Names, Request, Search, make_provider_list, make_search
 from comparison.sides import Answer, Side
 from comparison.state import State, read_state
 from comparison.worlds import CLASSES, SHARING, TRAITS, World, make_world
-from comparison.writes import Writer
+from comparison.writes import make_write
 
 SEARCHES = 30
 PROVIDER_LISTS = 6
@@ -55,7 +56,7 @@ class Comparison:
         self._ask_many(world)
         for _ in range(WRITES):
             assert self._state is not None
-            self._write(Writer(self._chance, world, self._state).write())
+            self._write(make_write(Choices(self._chance, world, self._state)))
             self._state = read_state(self._read, world.consumer_uuids, known=self._state)
         self._state = read_state(self._read, world.consumer_uuids)
         self._ask_many(world)

@@ -1,14 +1,14 @@
 """Where roost departs from the reference on purpose: a table, and how to recognise each case.
 
 Each entry explains single findings, as few as it can: a candidate too many, one too few, another
-status. What no entry explains is a failure. The reasons are in docs/decisions/, under the same
-words as in the section that each entry cites.
+status. What no entry explains is a failure. Decision 0001 has the same table for readers: where the
+reference is wrong, the documented answer.
 """
 
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from comparison.compare import Candidate, Finding
@@ -112,14 +112,64 @@ def repeated_before_1_34(finding: Finding) -> bool:
 
 
 def sharing_narrowed(finding: Finding) -> bool:
-    search, state = finding.situation.search, finding.situation.state
-    if finding.kind != "extra" or search is None or state is None or finding.candidate is None:
+    search, state, candidate = finding.situation.search, finding.situation.state, finding.candidate
+    if finding.kind != "extra" or search is None or state is None or candidate is None:
         return False
-    narrowing = [group for group in search.groups.values() if group.member_of]
-    served = finding.candidate.providers | {
-        provider for _, some in finding.candidate.mappings or () for provider in some
-    }
-    return bool(narrowing) and len(search.groups) > 1 and bool(served & state.sharing)
+    suffixes = list(search.groups)
+    narrowing = [suffix for suffix, group in search.groups.items() if group.member_of]
+    if not narrowing:
+        return False
+    after = suffixes[suffixes.index(narrowing[0]) + 1 :]
+    if candidate.mappings is None:
+        return bool(after) and bool(candidate.providers & state.sharing)
+    return any(candidate.served_by(suffix) & state.sharing for suffix in after)
+
+
+def aggregates_of_provider_and_root(finding: Finding) -> bool:
+    """Some are those of the provider and some those of its root."""
+    search, state, candidate = finding.situation.search, finding.situation.state, finding.candidate
+    if finding.kind != "extra" or search is None or state is None or candidate is None:
+        return False
+    rules = [value for value in unsuffixed_member_of(search) if not value.startswith("!")]
+    return len(rules) > 1 and any(
+        not is_member(state, {provider}, rules)
+        and not is_member(state, {state.root(provider)}, rules)
+        and is_member(state, {provider, state.root(provider)}, rules)
+        for provider in served_unsuffixed(candidate)
+    )
+
+
+def aggregates_of_sharing_root(finding: Finding) -> bool:
+    """For another tree, the reference looks at the sharing provider alone."""
+    search, state, candidate = finding.situation.search, finding.situation.state, finding.candidate
+    if search is None or state is None or candidate is None:
+        return False
+    rules = unsuffixed_member_of(search)
+    return any(
+        state.root(provider) != provider
+        and is_member(state, {provider}, rules) == (finding.kind == "missing")
+        and is_member(state, {provider, state.root(provider)}, rules) == (finding.kind == "extra")
+        for provider in served_unsuffixed(candidate) & state.sharing
+    )
+
+
+def unsuffixed_member_of(search: Search) -> tuple[str, ...]:
+    return search.groups[""].member_of if "" in search.groups else ()
+
+
+def served_unsuffixed(candidate: Candidate) -> set[str]:
+    """Providers of the unsuffixed group; before 1.34 any may be one."""
+    return candidate.providers if candidate.mappings is None else set(candidate.served_by(""))
+
+
+def is_member(state: State, providers: set[str], rules: Iterable[str]) -> bool:
+    """Together, the providers are members of all that the rules want, and of nothing else."""
+    own = {aggregate for provider in providers for aggregate in state.aggregates(provider)}
+    return all(
+        bool(own & set(rule.removeprefix("!").removeprefix("in:").split(",")))
+        != rule.startswith("!")
+        for rule in rules
+    )
 
 
 def unknown_name_not_looked_at(finding: Finding) -> bool:
@@ -211,6 +261,16 @@ DIFFERENCES = (
         "sharing providers narrowed by another group's member_of",
         f"{WRONG}: they stay narrowed for the groups after it",
         sharing_narrowed,
+    ),
+    Difference(
+        "member_of met by a provider and its root together",
+        f"{WRONG}: one of the two must meet every member_of",
+        aggregates_of_provider_and_root,
+    ),
+    Difference(
+        "member_of and the root of a sharing provider",
+        f"{WRONG}: the root does not count for other trees",
+        aggregates_of_sharing_root,
     ),
     Difference(
         "unknown class or trait beside something that nobody has",

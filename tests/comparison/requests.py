@@ -10,6 +10,51 @@ from urllib.parse import urlencode
 VERSIONS = tuple(f"1.{minor}" for minor in range(40))
 
 
+# Forms that only happen to be taken by the reference are not among them.
+WRONG_PARAMETERS = (
+    ("color", "red"),
+    ("resources9", "VCPU"),
+    ("resources9", "VCPU:"),
+    ("resources9", "VCPU:0"),
+    ("resources9", "VCPU:-1"),
+    ("resources9", "VCPU:one"),
+    ("resources9", "VCPU:1,"),
+    ("resources9", ""),
+    ("resources9", "NOPE:1"),
+    ("resources9", "CUSTOM_NOPE:1"),
+    ("resources" + "a" * 65, "VCPU:1"),
+    ("resources.a", "VCPU:1"),
+    ("required9", "TRAIT"),
+    ("required9", ""),
+    ("required9", "TRAIT,"),
+    ("required9", "CUSTOM_NOPE"),
+    ("required9", "!CUSTOM_NOPE"),
+    ("required9", "in:TRAIT,!CUSTOM_NOPE"),
+    ("required9", "in:"),
+    ("member_of9", "nope"),
+    ("member_of9", ""),
+    ("member_of9", "AGGREGATE,AGGREGATE"),
+    ("member_of9", "in:AGGREGATE,nope"),
+    ("member_of9", "!AGGREGATE,AGGREGATE"),
+    ("in_tree9", "nope"),
+    ("in_tree9", "PROVIDER"),
+    ("limit", "0"),
+    ("limit", "-1"),
+    ("limit", "many"),
+    ("limit", ""),
+    ("group_policy", "some"),
+    ("group_policy", ""),
+    ("same_subtree", ""),
+    ("same_subtree", "9"),
+    ("same_subtree", "1,"),
+    ("root_required", "CUSTOM_NOPE"),
+    ("root_required", ""),
+    ("root_required", "in:TRAIT,CUSTOM_NOPE"),
+    ("root_required", "TRAIT,!TRAIT"),
+)
+WRONG_BEFORE_1_33 = (*WRONG_PARAMETERS, ("resources_Z", "VCPU:1"), ("resources0", "VCPU:1"))
+
+
 @dataclasses.dataclass(frozen=True)
 class Request:
     """One request, ready to be sent to anyone."""
@@ -149,7 +194,7 @@ def make_search(chance: random.Random, names: Names) -> Search:
         same_subtree=tuple(same_subtree),
         root_required=make_traits(chance, names) if minor >= 35 and chance.random() < 0.2 else None,
         limit=chance.randint(1, 6) if minor >= 16 and chance.random() < 0.15 else None,
-        wrong=make_wrong(chance, names) if chance.random() < 0.12 else (),
+        wrong=make_wrong(chance, names, minor) if chance.random() < 0.12 else (),
     )
 
 
@@ -223,60 +268,11 @@ def make_member_of(chance: random.Random, names: Names, minor: int) -> tuple[str
     return tuple(values)
 
 
-def make_wrong(chance: random.Random, names: Names) -> tuple[tuple[str, str], ...]:
-    """A parameter that is malformed, or unknown, or names nothing that exists.
-
-    The documented form of each parameter is in the API reference; forms that only happen to be
-    taken by the reference are left out.
-    """
-    trait, aggregate = names.traits[0], names.aggregates[0]
-    return (
-        chance.choice(
-            (
-                ("color", "red"),
-                ("resources9", "VCPU"),
-                ("resources9", "VCPU:"),
-                ("resources9", "VCPU:0"),
-                ("resources9", "VCPU:-1"),
-                ("resources9", "VCPU:one"),
-                ("resources9", "VCPU:1,"),
-                ("resources9", ""),
-                ("resources9", "NOPE:1"),
-                ("resources9", "CUSTOM_NOPE:1"),
-                ("resources" + "a" * 65, "VCPU:1"),
-                ("resources.a", "VCPU:1"),
-                ("resources_Z", "VCPU:1"),
-                ("resources0", "VCPU:1"),
-                ("required9", trait),
-                ("required9", ""),
-                ("required9", f"{trait},"),
-                ("required9", "CUSTOM_NOPE"),
-                ("required9", "!CUSTOM_NOPE"),
-                ("required9", f"in:{trait},!CUSTOM_NOPE"),
-                ("required9", "in:"),
-                ("member_of9", "nope"),
-                ("member_of9", ""),
-                ("member_of9", f"{aggregate},{aggregate}"),
-                ("member_of9", f"in:{aggregate},nope"),
-                ("member_of9", f"!{aggregate},{aggregate}"),
-                ("in_tree9", "nope"),
-                ("in_tree9", names.providers[0]),
-                ("limit", "0"),
-                ("limit", "-1"),
-                ("limit", "many"),
-                ("limit", ""),
-                ("group_policy", "some"),
-                ("group_policy", ""),
-                ("same_subtree", ""),
-                ("same_subtree", "9"),
-                ("same_subtree", "1,"),
-                ("root_required", "CUSTOM_NOPE"),
-                ("root_required", ""),
-                ("root_required", f"in:{trait},CUSTOM_NOPE"),
-                ("root_required", f"{trait},!{trait}"),
-            )
-        ),
-    )
+def make_wrong(chance: random.Random, names: Names, minor: int) -> tuple[tuple[str, str], ...]:
+    """A parameter that is malformed, or unknown, or names nothing that exists."""
+    name, value = chance.choice(WRONG_PARAMETERS if minor >= 33 else WRONG_BEFORE_1_33)
+    value = value.replace("TRAIT", names.traits[0]).replace("AGGREGATE", names.aggregates[0])
+    return ((name, value.replace("PROVIDER", names.providers[0])),)
 
 
 def make_provider_list(chance: random.Random, names: Names) -> Request:

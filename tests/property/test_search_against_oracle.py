@@ -6,8 +6,9 @@ from msgspec.structs import replace as evolve
 from strategies import EXAMPLE_COUNT, Seeded, make_query, make_world, worlds_and_queries
 
 import oracle
-from roost.model import Candidates, ProviderSummary
+from roost.model import ProviderSummary
 from roost.query import CandidateQuery
+from roost.search.answer import Answer
 from roost.search.find import find
 from roost.search.index import Index
 from world import World, WorldProvider, rows
@@ -15,11 +16,11 @@ from world import World, WorldProvider, rows
 QUERIES_PER_WORLD = 10
 
 
-def search(world: World, query: CandidateQuery, *, limit: int | None = None) -> Candidates:
+def search(world: World, query: CandidateQuery, *, limit: int | None = None) -> Answer:
     return find(Index.build(rows(world)), evolve(query, limit=limit))
 
 
-def answers(query: CandidateQuery, found: Candidates) -> list[oracle.Answer]:
+def answers(query: CandidateQuery, found: Answer) -> list[oracle.Answer]:
     return [oracle.answer_of_candidate(query, candidate) for candidate in found.candidates]
 
 

@@ -127,7 +127,6 @@ def test_names_that_differ_in_case(roost: Roost) -> None:
         held = read_consumer(roost, consumer_uuid=one)
         assert held is not None
         assert held.generation == 2
-        assert held.project_id == "Project"
 
 
 def test_a_missing_project_and_user_are_the_configured_ones(roost: Roost) -> None:
@@ -138,6 +137,13 @@ def test_a_missing_project_and_user_are_the_configured_ones(roost: Roost) -> Non
     assert held is not None
     assert held.project_id == held.user_id == "00000000-0000-0000-0000-000000000000"
     assert held.consumer_type == "unknown"
+    # Also for a consumer that had others. The type stays, for those who cannot tell it.
+    allocate(roost, changes=[change(consumer, 1, project_id="p", user_id="u", consumer_type="T")])
+    allocate(roost, changes=[change(consumer, 2)])
+    held = read_consumer(roost, consumer_uuid=consumer)
+    assert held is not None
+    assert held.project_id == held.user_id == "00000000-0000-0000-0000-000000000000"
+    assert held.consumer_type == "T"
 
 
 def test_a_consumer_that_placement_left_behind_never_was(roost: Roost) -> None:

@@ -109,7 +109,9 @@ def _send(
         response.content_type = None
     else:
         response.content_type = errors.JSON
-        response.data = msgspec.json.encode(reply.body)
+        response.data = (
+            reply.body if isinstance(reply.body, bytes) else msgspec.json.encode(reply.body)
+        )
     if reply.location is not None:
         response.set_header("location", request.prefix + reply.location)
     if reply.shows_state and version >= SINCE_LAST_MODIFIED:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from roost.api import query_string
 from roost.api.error_table import QUERY_BAD_VALUE
 from roost.api.errors import HttpError
@@ -11,8 +13,8 @@ from roost.api.schemas import candidates as schema
 from roost.api.versions import Version
 from roost.api.wording import Wordings, worded
 from roost.errors import UnknownResourceClass
-from roost.model import Candidate, Candidates, ProviderSummary
-from roost.operations.find_candidates import find_candidates
+from roost.model import Candidate, ProviderSummary
+from roost.operations.find_candidates import WrittenCandidates, find_candidates
 from roost.query import CandidateQuery, TraitRule
 from roost.service import Roost
 
@@ -23,9 +25,10 @@ WORDINGS: Wordings = {
 
 def get(roost: Roost, request: Request) -> Reply:
     query = parse(request.query_string, request.version)
+    layout = JsonLayout(query, request.version)
     with worded(WORDINGS):
-        found = find_candidates(roost, query=query)
-    return Reply(body=render(found, query, request.version), shows_state=True)
+        found = find_candidates(roost, query=query, layout=layout)
+    return Reply(body=render(found), shows_state=True)
 
 
 def parse(text: str, version: Version) -> CandidateQuery:
@@ -73,46 +76,55 @@ def _parse_root_traits(parameters: query_string.Parameters, version: Version) ->
     return traits
 
 
-def render(found: Candidates, query: CandidateQuery, version: Version) -> dict[str, Any]:
-    # Before 1.27 a summary shows the classes that were asked for, and no others.
-    asked = frozenset(name for group in query.groups for name in group.resources)
-    return {
-        "allocation_requests": [_request(candidate, version) for candidate in found.candidates],
-        "provider_summaries": {
-            summary.uuid: _summary(summary, asked, version) for summary in found.summaries
-        },
-    }
+def render(found: WrittenCandidates) -> bytes:
+    requests, summaries = ", ".join(found.candidates), ", ".join(found.summaries)
+    text = f'{{"allocation_requests": [{requests}], "provider_summaries": {{{summaries}}}}}'
+    return text.encode()
 
 
-def _request(candidate: Candidate, version: Version) -> dict[str, Any]:
-    if version < (1, 12):
-        return {
-            "allocations": [
-                {"resource_provider": {"uuid": uuid}, "resources": resources}
-                for uuid, resources in candidate.allocations.items()
-            ]
+class JsonLayout:
+    """Candidates and summaries as JSON, as a version shows them."""
+
+    def __init__(self, query: CandidateQuery, version: Version) -> None:
+        self._version = version
+        # Before 1.27 a summary shows the classes that were asked for, and no others.
+        self._asked = frozenset(name for group in query.groups for name in group.resources)
+        self.key = f"JSON {version}" if version >= (1, 27) else None
+
+    def candidate(self, candidate: Candidate) -> str:
+        if self._version < (1, 12):
+            request: dict[str, Any] = {
+                "allocations": [
+                    {"resource_provider": {"uuid": uuid}, "resources": resources}
+                    for uuid, resources in candidate.allocations.items()
+                ]
+            }
+        else:
+            request = {
+                "allocations": {
+                    uuid: {"resources": resources}
+                    for uuid, resources in candidate.allocations.items()
+                }
+            }
+        if self._version >= (1, 34):
+            request["mappings"] = candidate.mappings
+        return _text(request)
+
+    def summary(self, summary: ProviderSummary) -> str:
+        shown: dict[str, Any] = {
+            "resources": {
+                name: {"capacity": capacity, "used": used}
+                for name, (capacity, used) in summary.resources.items()
+                if self._version >= (1, 27) or name in self._asked
+            }
         }
-    request: dict[str, Any] = {
-        "allocations": {
-            uuid: {"resources": resources} for uuid, resources in candidate.allocations.items()
-        }
-    }
-    if version >= (1, 34):
-        request["mappings"] = candidate.mappings
-    return request
+        if self._version >= (1, 17):
+            shown["traits"] = summary.traits
+        if self._version >= (1, 29):
+            shown["parent_provider_uuid"] = summary.parent_uuid
+            shown["root_provider_uuid"] = summary.root_uuid
+        return f"{_text(summary.uuid)}: {_text(shown)}"
 
 
-def _summary(summary: ProviderSummary, asked: frozenset[str], version: Version) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "resources": {
-            name: {"capacity": capacity, "used": used}
-            for name, (capacity, used) in summary.resources.items()
-            if version >= (1, 27) or name in asked
-        }
-    }
-    if version >= (1, 17):
-        shown["traits"] = summary.traits
-    if version >= (1, 29):
-        shown["parent_provider_uuid"] = summary.parent_uuid
-        shown["root_provider_uuid"] = summary.root_uuid
-    return shown
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -20,7 +20,7 @@ class Reply(Value, frozen=True, kw_only=True):
     """One response; what is None is not sent."""
 
     status: int = 200
-    body: Any = None  # encoded as JSON; no body and no content type if None
+    body: Any = None  # encoded as JSON, unless it is bytes; None: no body and no content type
     location: str | None = None  # a path of this API, sent as an absolute URL
     # From 1.15 replies that show state say when it was last written (None: just now), and must
     # not be cached. Replies to verbs without a body mostly show nothing.

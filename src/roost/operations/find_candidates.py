@@ -2,14 +2,22 @@
 
 from random import Random
 
-from roost.model import Candidates
+from roost.model import Value
 from roost.operations.known_names import check_classes, check_traits
 from roost.query import CandidateQuery
+from roost.search.answer import Layout
 from roost.search.find import find
 from roost.service import Roost
 
 
-def find_candidates(roost: Roost, *, query: CandidateQuery) -> Candidates:
+class WrittenCandidates(Value, frozen=True, kw_only=True):
+    """An answer as text, in the layout that was asked for."""
+
+    candidates: list[str]  # one text for each candidate
+    summaries: list[str]  # texts of one or more providers each
+
+
+def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> WrittenCandidates:
     settings = roost.settings
     with roost.view() as index:
         check_classes(index, [name for group in query.groups for name in group.resources])
@@ -21,4 +29,7 @@ def find_candidates(roost: Roost, *, query: CandidateQuery) -> Candidates:
             depth_first=settings.depth_first,
             random=Random() if settings.randomize_allocation_candidates else None,
         )
-        return Candidates(candidates=answer.candidates, summaries=answer.summaries)
+        # Written while the index stands still, since what is written is kept with it.
+        return WrittenCandidates(
+            candidates=answer.write_candidates(layout), summaries=answer.write_summaries(layout)
+        )

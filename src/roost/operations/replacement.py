@@ -161,55 +161,43 @@ def _stored_uuid(before: Before, change: ConsumerChange) -> str:
     return consumer.uuid if consumer is not None else change.consumer_uuid
 
 
-class _Owner(Value, frozen=True, kw_only=True):
-    """Who a consumer is to belong to, by name; None keeps what the consumer has."""
-
-    project: str | None
-    user: str | None
-    type: str | None
-
-
-def _owner(before: Before, change: ConsumerChange, settings: Settings) -> _Owner:
-    exists = change.consumer_uuid in before.consumers
-    project_default = None if exists else settings.incomplete_consumer_project_id
-    user_default = None if exists else settings.incomplete_consumer_user_id
-    return _Owner(
-        project=project_default if change.project_id is None else change.project_id,
-        user=user_default if change.user_id is None else change.user_id,
-        type=change.consumer_type,
-    )
-
-
 def _rows(
     tx: Transaction, before: Before, changes: Sequence[ConsumerChange], settings: Settings
 ) -> dict[str, ConsumerRow]:
     """What the rows of consumers are to say, by consumer UUID."""
-    owners = {change.consumer_uuid: _owner(before, change, settings) for change in changes}
-    ids = tx.consumers.references(
-        projects={owner.project for owner in owners.values() if owner.project is not None},
-        users={owner.user for owner in owners.values() if owner.user is not None},
-        types={owner.type for owner in owners.values() if owner.type is not None},
-    )
-    rows = {}
-    for uuid, owner in owners.items():
-        old = before.consumers.get(uuid)
-        rows[uuid] = ConsumerRow(
-            uuid=uuid,
-            project_id=_id(ids.projects, owner.project, old.project_id if old else None),
-            user_id=_id(ids.users, owner.user, old.user_id if old else None),
-            type_id=_type_id(ids.types, owner.type, old),
+    projects = {
+        change.consumer_uuid: _or_default(
+            change.project_id, settings.incomplete_consumer_project_id
         )
-    return rows
+        for change in changes
+    }
+    users = {
+        change.consumer_uuid: _or_default(change.user_id, settings.incomplete_consumer_user_id)
+        for change in changes
+    }
+    types = {change.consumer_type for change in changes if change.consumer_type is not None}
+    ids = tx.consumers.references(
+        projects=set(projects.values()), users=set(users.values()), types=types
+    )
+    return {
+        change.consumer_uuid: ConsumerRow(
+            uuid=change.consumer_uuid,
+            project_id=ids.projects[projects[change.consumer_uuid]],
+            user_id=ids.users[users[change.consumer_uuid]],
+            type_id=_type_id(ids.types, change, before.consumers.get(change.consumer_uuid)),
+        )
+        for change in changes
+    }
 
 
-def _id(ids: Mapping[str, int], name: str | None, kept: int | None) -> int:
-    if name is not None:
-        return ids[name]
-    assert kept is not None, "only a consumer that exists can keep what it has"
-    return kept
+def _or_default(name: str | None, default: str) -> str:
+    return default if name is None else name
 
 
-def _type_id(ids: Mapping[str, int], name: str | None, old: ConsumerRecord | None) -> int | None:
-    if name is not None:
-        return ids[name]
-    return old.type_id if old else None
+def _type_id(
+    ids: Mapping[str, int], change: ConsumerChange, old: ConsumerRecord | None
+) -> int | None:
+    """A writer that knows no types (before 1.38) leaves the consumer the one it has."""
+    if change.consumer_type is not None:
+        return ids[change.consumer_type]
+    return old.type_id if old is not None else None

@@ -1,0 +1,69 @@
+"""Choices that every write has to make, at random but mostly such that it can succeed."""
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from comparison.requests import VERSIONS
+from comparison.state import State
+from comparison.worlds import CLASSES, World, make_uuid
+
+One = TypeVar("One")
+
+
+class Choices:
+    """Chance, and what the cloud looks like at the moment."""
+
+    def __init__(self, chance: random.Random, world: World, state: State) -> None:
+        self.chance = chance
+        self.world = world
+        self.state = state
+
+    def likely(self, likelihood: float) -> bool:
+        return self.chance.random() < likelihood
+
+    def one_of(self, *some: One) -> One:
+        return self.chance.choice(some)
+
+    def some_of(self, names: Sequence[str], count: int) -> list[str]:
+        return self.chance.sample(names, min(count, len(names)))
+
+    def version(self, lowest: int = 0) -> str:
+        return self.chance.choice(VERSIONS[lowest:])
+
+    def provider(self) -> str:
+        """Rarely one that does not exist."""
+        if not self.state.providers or self.likely(0.05):
+            return self.chance.choice(self.world.unused_providers)
+        return self.chance.choice(sorted(self.state.providers))
+
+    def generation(self, provider: str) -> int:
+        """Rarely not the current one."""
+        if provider not in self.state.providers:
+            return 0
+        current = self.state.generation(provider)
+        return current if self.likely(0.85) else current + self.one_of(-1, 1, 7)
+
+    def inventories(self, provider: str) -> Mapping[str, Any]:
+        return self.state.inventories(provider) if provider in self.state.providers else {}
+
+    def resource_class(self, provider: str) -> str:
+        """Mostly one that the provider has."""
+        present = sorted(self.inventories(provider))
+        if present and self.likely(0.7):
+            return self.chance.choice(present)
+        return self.one_of(*CLASSES, "CUSTOM_NOPE")
+
+    def consumer(self) -> str:
+        return self.chance.choice(self.world.consumer_uuids)
+
+    def has_allocations(self, consumer: str) -> bool:
+        return bool(self.state.consumers.get(consumer, {}).get("allocations"))
+
+    def stranger(self) -> str:
+        """A consumer that is never named again.
+
+        The reference keeps a record of one whose first write is empty or names an unknown
+        provider, and refuses its first good write. Roost does not, so the two would part ways.
+        """
+        return make_uuid(self.chance)
