@@ -75,16 +75,18 @@ def check_world(
     name: str, sides: dict[str, Side], keys: Sequence[str], say: Say
 ) -> list[Comparison]:
     """Compare every search, before anything is written."""
-    found = []
+    found: dict[str, Comparison] = {}
     with contextlib.ExitStack() as stack:
         connections = {
             side_name: stack.enter_context(side.connect()) for side_name, side in sides.items()
         }
         for case in cases_for(name):
-            if case.query is not None and (not keys or case.key in keys):
-                say(f"{name}: comparing the answers to: {case.title}")
-                found.append(compare(case, connections.get("reference"), connections["roost"]))
-    return found
+            # Cases that differ in their limit alone are one search.
+            if case.query in found or case.query is None or (keys and case.key not in keys):
+                continue
+            say(f"{name}: comparing the answers to: {case.title}")
+            found[case.query] = compare(case, connections.get("reference"), connections["roost"])
+    return list(found.values())
 
 
 def measure_side(

@@ -64,7 +64,8 @@ def placing_cells(placing: Placing | None) -> tuple[str, str]:
 
 
 def comparison_table(result: WorldResult) -> Table:
-    titles = {case.key: case.title for case in cases_for(result.world)}
+    # What is compared is the whole answer, and that is what the names should say.
+    titles = {case.key: case.title.partition(", limit=")[0] for case in cases_for(result.world)}
     return Table(
         f"{result.world} on {result.database}: the same candidates?",
         ("search", "same", "found"),

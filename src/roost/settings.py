@@ -27,7 +27,7 @@ class SettingsError(Exception):
 class DatabaseSettings(Value, frozen=True, kw_only=True):
     """How to reach the database: the section [placement_database]."""
 
-    connection: str | None = None  # None: the embedded database, see `embedded_database_url`
+    connection: str | None = None  # None: the embedded database, see `embedded_database_path`
     sync_on_startup: bool | None = None  # None: not said, so each way to start decides
     max_pool_size: int | None = 5  # 0 means no limit, as in oslo.db
     max_overflow: int | None = 50
@@ -155,10 +155,14 @@ def default_config_files() -> list[Path]:
     ]
 
 
-def embedded_database_url() -> str:
+def embedded_database_path() -> Path:
     """The SQLite file that roost uses when no database is configured."""
     data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return f"sqlite:///{Path(data) / 'roost' / 'roost.db'}"
+    return Path(data) / "roost" / "roost.db"
+
+
+def embedded_database_url() -> str:
+    return f"sqlite:///{embedded_database_path()}"
 
 
 def _freeze(configuration: cfg.ConfigOpts) -> Settings:

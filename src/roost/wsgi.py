@@ -16,7 +16,7 @@ from roost.api import error_table, errors
 from roost.api.application import create_application
 from roost.errors import Unavailable
 from roost.service import Roost
-from roost.settings import Settings, SettingsError, load_settings
+from roost.settings import Settings, SettingsError, embedded_database_path, load_settings
 from roost.store import migrate, standard
 from roost.store.store import Store
 
@@ -65,6 +65,9 @@ def check_authentication(settings: Settings) -> None:
 def open_store(settings: Settings) -> Store:
     """The database of these settings; nothing is connected yet."""
     database = settings.database
+    if database.connection is None:
+        # A path that somebody gave is right or wrong; this one is our own.
+        embedded_database_path().parent.mkdir(parents=True, exist_ok=True)
     return Store.open(
         settings.database_url,
         max_pool_size=database.max_pool_size,

@@ -19,10 +19,6 @@ PROVIDER_LISTS = 6
 WRITES = 15
 
 
-class Unequal(Exception):
-    """The two sides differ, and no known difference explains it."""
-
-
 class Parted(Exception):
     """The two clouds are no longer the same, so whatever follows would differ as well."""
 
@@ -40,11 +36,13 @@ class Comparison:
         self._unequal: list[str] = []
         self._state: State | None = None
 
-    def run(self) -> None:
+    def run(self) -> str:
+        """In what the two differ, and what had been written before; empty if in nothing."""
         with contextlib.suppress(Parted):
             self._run()
-        if self._unequal:
-            raise Unequal("\n".join((*self._unequal, "writes:", *self._sent)))
+        if not self._unequal:
+            return ""
+        return "\n".join((*self._unequal, "writes:", *self._sent))
 
     def _run(self) -> None:
         for side in (self._reference, self._roost):

@@ -8,17 +8,16 @@ import os
 
 import pytest
 
-from comparison.both import Comparison, Unequal
+from comparison.both import Comparison
 from comparison.sides import Reference, Roost
 
 FIRST = int(os.environ.get("ROOST_COMPARISON_FIRST", "0"))
-WORLDS = int(os.environ.get("ROOST_COMPARISON_WORLDS", "12"))
+WORLDS = int(os.environ.get("ROOST_COMPARISON_WORLDS", "8"))
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + WORLDS))
 def test_world(seed: int, reference: Reference, roost: Roost) -> None:
-    try:
-        Comparison(seed, reference, roost).run()
-    except Unequal as difference:
+    report = Comparison(seed, reference, roost).run()
+    if report:
         # The requests say it all; a traceback through the comparison adds nothing.
-        pytest.fail(str(difference), pytrace=False)
+        pytest.fail(report, pytrace=False)

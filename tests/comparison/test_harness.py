@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from comparison import differences
-from comparison.both import Comparison, Unequal
+from comparison import both, differences
+from comparison.both import Comparison
 from comparison.compare import Finding
 from comparison.requests import Request
 from comparison.sides import Answer, Reference
@@ -36,8 +36,8 @@ def test_reference_equals_itself(
     """What it does not promise must not be compared."""
     fault = differences.Difference("fault of the reference", "in the place of roost", own_fault)
     monkeypatch.setattr(differences, "DIFFERENCES", (*differences.DIFFERENCES, fault))
-    for seed in range(1000, 1003):
-        Comparison(seed, reference, twin).run()
+    for seed in range(1000, 1002):
+        assert Comparison(seed, reference, twin).run() == ""
 
 
 @dataclasses.dataclass
@@ -88,6 +88,7 @@ def test_wrong_answer_is_noticed(
     twin: Reference,
     spoil: Callable[[Request, Answer], Answer],
     finding: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with pytest.raises(Unequal, match=finding):
-        Comparison(1000, reference, Spoiler(twin, spoil)).run()
+    monkeypatch.setattr(both, "SEARCHES", 10)
+    assert finding in Comparison(1000, reference, Spoiler(twin, spoil)).run()

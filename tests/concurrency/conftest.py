@@ -21,7 +21,7 @@ def open_roost(database_url: str) -> Iterator[Callable[[], Roost]]:
         if not opened:
             migrate.sync(store.engine)
             standard.synchronise(store)
-        opened.append(Roost(store, Settings(allocation_conflict_retry_count=30)))
+        opened.append(Roost(store, Settings()))
         return opened[-1]
 
     yield open_one

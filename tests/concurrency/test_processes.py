@@ -24,7 +24,7 @@ from roost.service import Roost
 from roost.settings import Settings
 from roost.store.store import Store
 url, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-roost = Roost(Store.open(url), Settings(allocation_conflict_retry_count=30))
+roost = Roost(Store.open(url), Settings())
 granted = 0
 for number in range(count):
     try:

@@ -8,7 +8,6 @@ explicitly where several statements must agree.
 
 import sqlite3
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy
@@ -157,7 +156,6 @@ class _MysqlSession:
 def _sqlite(url: URL, options: EngineOptions) -> Engine:
     if url.database in (None, "", ":memory:"):
         raise ValueError("roost needs a SQLite file: sqlite:////path/to/roost.db")
-    Path(url.database or "").parent.mkdir(parents=True, exist_ok=True)
     engine = sqlalchemy.create_engine(
         url,
         poolclass=sqlalchemy.QueuePool,
@@ -169,9 +167,9 @@ def _sqlite(url: URL, options: EngineOptions) -> Engine:
             "check_same_thread": False,
         },
     )
-    # With a write-ahead log NORMAL survives a crash of the process; FULL also survives a power
-    # failure with nothing lost.
-    synchronous = "NORMAL" if options.sqlite_synchronous else "OFF"
+    # With a write-ahead log NORMAL survives a crash of the process; only FULL survives a power
+    # failure with nothing lost that was acknowledged.
+    synchronous = "FULL" if options.sqlite_synchronous else "OFF"
 
     def configure(connection: sqlite3.Connection, _record: object) -> None:
         connection.execute("PRAGMA journal_mode = WAL")

@@ -1,6 +1,6 @@
 """Reads that the index does not answer: what consumers hold. One statement each."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -35,6 +35,7 @@ from roost.store.schema import (
     projects,
     resource_classes,
     resource_providers,
+    traits,
     users,
 )
 
@@ -89,6 +90,15 @@ class Reads:
 
     def _rows(self, statement: Any) -> Sequence[Row]:
         return self._database.read(lambda connection: connection.execute(statement).all())
+
+    def has_names(self, class_names: Iterable[str], trait_names: Iterable[str]) -> bool:
+        """Whether all these resource classes and traits exist."""
+        found = self._database.read(
+            lambda connection: connection.scalars(
+                union_all(select(resource_classes.c.name), select(traits.c.name))
+            ).all()
+        )
+        return set(found).issuperset([*class_names, *trait_names])
 
     def consumer(self, consumer_uuid: str) -> ConsumerAllocations | None:
         """What a consumer holds, or None where it holds nothing."""

@@ -12,7 +12,9 @@ from roost.store.transaction import Transaction
 
 def synchronise(store: Store) -> None:
     """Add the standard names that the tables do not have yet."""
-    store.run(_add_missing)
+    # A start that finds everything in place writes nothing, not even that it is a writer.
+    if not store.reads.has_names(os_resource_classes.STANDARDS, os_traits.get_traits()):
+        store.run(_add_missing)
 
 
 def _add_missing(transaction: Transaction) -> None:
