@@ -7,7 +7,7 @@ import pytest
 from roost.model import Inventory
 from roost.query import CandidateQuery, RequestGroup, TraitRule
 from roost.search.combine import Work
-from roost.search.find import RANGE_FIRST, find
+from roost.search.find import RANGE_MIN, find
 from roost.search.index import Index
 from world import build, provider, rows
 
@@ -68,11 +68,11 @@ def test_more_groups_than_devices_is_seen_without_trying_everything(isolate, inv
 
 
 def test_a_small_limit_looks_at_few_trees():
-    index, work = flat_hosts(3 * RANGE_FIRST), Work()
+    index, work = flat_hosts(3 * RANGE_MIN), Work()
     query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),), limit=10)
     assert len(find(index, query, work=work).candidates) == 10
-    assert work.rows_examined == RANGE_FIRST
-    assert work.choices_tried <= RANGE_FIRST
+    assert work.rows_examined == RANGE_MIN
+    assert work.choices_tried <= RANGE_MIN
 
 
 def test_trees_take_turns():

@@ -77,9 +77,16 @@ def _parse_root_traits(parameters: query_string.Parameters, version: Version) ->
 
 
 def render(found: WrittenCandidates) -> bytes:
-    requests, summaries = ", ".join(found.candidates), ", ".join(found.summaries)
-    text = f'{{"allocation_requests": [{requests}], "provider_summaries": {{{summaries}}}}}'
-    return text.encode()
+    # Joined once: an answer can have many megabytes.
+    pieces = [b'{"allocation_requests": [', ", ".join(found.candidates).encode()]
+    separator = b'], "provider_summaries": {'
+    for summaries in found.summaries:
+        pieces += (separator, summaries)
+        separator = b", "
+    if not found.summaries:
+        pieces.append(separator)
+    pieces.append(b"}}")
+    return b"".join(pieces)
 
 
 class JsonLayout:
@@ -108,9 +115,9 @@ class JsonLayout:
             }
         if self._version >= (1, 34):
             request["mappings"] = candidate.mappings
-        return _text(request)
+        return msgspec.json.encode(request).decode()
 
-    def summary(self, summary: ProviderSummary) -> str:
+    def summary(self, summary: ProviderSummary) -> bytes:
         shown: dict[str, Any] = {
             "resources": {
                 name: {"capacity": capacity, "used": used}
@@ -123,8 +130,4 @@ class JsonLayout:
         if self._version >= (1, 29):
             shown["parent_provider_uuid"] = summary.parent_uuid
             shown["root_provider_uuid"] = summary.root_uuid
-        return f"{_text(summary.uuid)}: {_text(shown)}"
-
-
-def _text(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+        return msgspec.json.encode(summary.uuid) + b": " + msgspec.json.encode(shown)

@@ -14,7 +14,7 @@ class WrittenCandidates(Value, frozen=True, kw_only=True):
     """An answer as text, in the layout that was asked for."""
 
     candidates: list[str]  # one text for each candidate
-    summaries: list[str]  # texts of one or more providers each
+    summaries: list[bytes]  # texts of one or more providers each
 
 
 def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> WrittenCandidates:

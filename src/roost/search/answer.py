@@ -6,7 +6,7 @@ tree are kept with the index until something in the tree changes.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -31,7 +31,7 @@ class Layout(Protocol):
 
     def candidate(self, candidate: Candidate) -> str: ...
 
-    def summary(self, summary: ProviderSummary) -> str: ...
+    def summary(self, summary: ProviderSummary) -> bytes: ...
 
 
 class Answer:
@@ -110,7 +110,7 @@ class Answer:
         if self._query.nested_aware:
             shown = [row for root in self._roots() for row in index.tree_rows(root)]
         else:
-            shown = self._serving().tolist()
+            shown = np.unique(self._serving()).tolist()
         return tuple(summary(index, row) for row in shown)
 
     def _candidate(self, way: Sequence[int], uuids: Sequence[str]) -> Candidate:
@@ -128,9 +128,8 @@ class Answer:
         )
 
     def _serving(self) -> Integers:
-        """The rows of which a candidate takes something."""
-        columns = [number for number, slot in enumerate(self._slots) if slot.demands]
-        return np.unique(self.ways[:, columns])
+        """The rows of which candidates take something, some of them several times."""
+        return self.ways[:, [number for number, slot in enumerate(self._slots) if slot.demands]]
 
     def _roots(self) -> list[int]:
         roots: list[int] = np.unique(self._index.rows.root[self._serving()]).tolist()
@@ -140,17 +139,31 @@ class Answer:
 
     def write_candidates(self, layout: Layout) -> list[str]:
         ways, uuids = self.ways, self._index.uuids
-        # The shape of a way: for each slot, the first slot that the same provider fills.
-        first = (ways[:, :, np.newaxis] == ways[:, np.newaxis, :]).argmax(axis=2)
-        shapes, shape_of = np.unique(first, axis=0, return_inverse=True)
         texts: list[str] = [""] * len(ways)
-        for number, shape in enumerate(shapes.tolist()):
+        for members, shape in self._shapes():
             template, slots = self._template(shape, layout)
-            members = np.flatnonzero(shape_of.ravel() == number)
             columns = [[uuids[row] for row in ways[members, slot].tolist()] for slot in slots]
-            for member, values in zip(members.tolist(), zip(*columns, strict=True), strict=True):
-                texts[member] = template % values
+            filled = [template % values for values in zip(*columns, strict=True)]
+            if len(filled) == len(texts):
+                return filled
+            for member, text in zip(members.tolist(), filled, strict=True):
+                texts[member] = text
         return texts
+
+    def _shapes(self) -> Iterator[tuple[Integers, list[int]]]:
+        """Ways of the same shape: which, and for each slot the first that its provider fills."""
+        ways, width = self.ways, len(self._slots)
+        if not len(ways):
+            return
+        first = (ways[:, :, np.newaxis] == ways[:, np.newaxis, :]).argmax(axis=2)
+        if width <= 15:
+            # Each shape as one number, which is much quicker to compare than a row.
+            codes = first @ width ** np.arange(width)
+            _, examples, shape_of = np.unique(codes, return_index=True, return_inverse=True)
+        else:
+            _, examples, shape_of = np.unique(first, axis=0, return_index=True, return_inverse=True)
+        for number, example in enumerate(examples.tolist()):
+            yield np.flatnonzero(shape_of.ravel() == number), first[example].tolist()
 
     def _template(self, shape: Sequence[int], layout: Layout) -> tuple[str, list[int]]:
         """A candidate of this shape with a gap for each UUID, and the slots that fill the gaps."""
@@ -158,7 +171,8 @@ class Answer:
         slots = [int(slot) for slot in _PLACES.findall(text)]
         return _PLACES.sub("%s", text.replace("%", "%%")), slots
 
-    def write_summaries(self, layout: Layout) -> list[str]:
+    def write_summaries(self, layout: Layout) -> list[bytes]:
+        """The summaries, of one or more providers each."""
         index = self._index
         if not self._query.nested_aware or layout.key is None:
             return [layout.summary(one) for one in self.summaries]
@@ -167,8 +181,8 @@ class Answer:
         for root in self._roots():
             text = kept.get(root)
             if text is None:
-                text = kept[root] = ", ".join(
-                    layout.summary(summary(index, row)) for row in index.tree_rows(root)
+                text = kept[root] = b", ".join(
+                    [layout.summary(summary(index, row)) for row in index.tree_rows(root)]
                 )
             texts.append(text)
         return texts

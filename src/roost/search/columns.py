@@ -114,3 +114,11 @@ class SetTable(Generic[Member]):
             dtype=np.bool_,
             count=len(self.members),
         )
+
+
+def ragged_range(starts: Integers, counts: Integers) -> Integers:
+    """starts[0], starts[0] + 1, ... (counts[0] of them), starts[1], ..."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    numbers: Integers = np.arange(total) + np.repeat(starts - (ends - counts), counts)
+    return numbers

@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from roost.search.columns import Integers, Mask
+from roost.search.columns import Integers, Mask, ragged_range
 from roost.search.matching import rest_is_possible
 from roost.search.rules import Rules
 
@@ -23,8 +23,8 @@ WAYS_FEW = 2048
 # Partial ways that are extended at once.
 BLOCK_FIRST = 16
 BLOCK_LAST = 512
-# After this many blocks without a way the search looks ahead before it extends further.
-PATIENCE = 4
+# After this many blocks for each slot without a way the search looks ahead before it goes on.
+PATIENCE = 2
 
 
 class Work:
@@ -167,7 +167,7 @@ class _BlockSearch:
                 fruitless = 0
                 yield block
                 continue
-            if fruitless > PATIENCE:
+            if fruitless > PATIENCE * len(self.slots):
                 block = block[[self._may_go_on(way) for way in block.tolist()]]
             fruitless += 1
             size = min(2 * size, BLOCK_LAST)
@@ -193,11 +193,3 @@ class _BlockSearch:
 
     def _may_go_on(self, way: Sequence[int]) -> bool:
         return rest_is_possible(self.rules, self.slots, self.options, way)
-
-
-def ragged_range(starts: Integers, counts: Integers) -> Integers:
-    """starts[0], starts[0] + 1, ... (counts[0] of them), starts[1], ..."""
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    numbers: Integers = np.arange(total) + np.repeat(starts - (ends - counts), counts)
-    return numbers

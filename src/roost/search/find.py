@@ -15,8 +15,10 @@ from roost.search.match import GroupMatcher, trait_sets_accepted
 from roost.search.rules import Rules
 
 # Rows are examined in ranges that double: a small limit looks at few, a full scan pays little.
-RANGE_FIRST = 2048
-RANGE_LAST = 65536
+RANGE_MIN = 512
+RANGE_MAX = 65536
+# How many rows to look at first for each candidate wanted: a few trees.
+ROWS_FOR_ONE = 16
 
 
 def find(
@@ -35,19 +37,26 @@ def find(
     `limit_max` is the operator's limit, beside the query's own.
     """
     limits = [limit for limit in (query.limit, limit_max) if limit is not None]
-    search = _Search(index, query, random, work or Work())
+    limit = min(limits, default=None)
+    search = _Search(index, query, limit, random, work or Work())
     # Where everything is asked for, whose turn it is does not matter.
     turns = bool(limits) and not depth_first
     ways = search.ways_in_turns() if turns else search.ways_tree_by_tree()
-    return search.answer(ways, min(limits, default=None))
+    return search.answer(ways)
 
 
 class _Search:
     def __init__(
-        self, index: Index, query: CandidateQuery, random: Random | None, work: Work
+        self,
+        index: Index,
+        query: CandidateQuery,
+        limit: int | None,
+        random: Random | None,
+        work: Work,
     ) -> None:
         self.index = index
         self.query = query
+        self.limit = limit
         self.random = random
         self.work = work
         groups = [GroupMatcher(index, group) for group in query.groups]
@@ -55,8 +64,7 @@ class _Search:
         self.root_traits = (
             trait_sets_accepted(index, query.root_traits) if query.root_traits else None
         )
-        everyone = sorted(set().union(*index.sharing.values())) if index.sharing else []
-        self.sharing = np.array(everyone, dtype=np.int64)
+        self.sharing = index.sharing_rows()
         self.lenders = [Lenders(index, slot, self.sharing) for slot in self.rules.slots]
 
     # -- which trees, and what can fill each slot there ----------------------------------------
@@ -88,13 +96,14 @@ class _Search:
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
         """Ranges of rows that hold whole trees."""
-        rows, first, size = self.index.rows, 0, RANGE_FIRST
-        ranges = []
+        rows, first, ranges = self.index.rows, 0, []
+        size = RANGE_MAX if self.limit is None else self.limit * ROWS_FOR_ONE
+        size = min(max(size, RANGE_MIN), RANGE_MAX)
         while first < rows.count:
             end = min(first + size, rows.count)
             end = int(rows.last[rows.root[end - 1]]) + 1
             ranges.append((first, end))
-            first, size = end, min(2 * size, RANGE_LAST)
+            first, size = end, min(2 * size, RANGE_MAX)
         if self.random is not None:
             self.random.shuffle(ranges)
         return iter(ranges)
@@ -134,11 +143,11 @@ class _Search:
                     still.append(turns)
             waiting = still
 
-    def answer(self, ways: Iterator[Integers], limit: int | None) -> Answer:
+    def answer(self, ways: Iterator[Integers]) -> Answer:
         answer = Answer(self.index, self.query, self.rules.slots, self.sharing)
         for matrix in ways:
             answer.add(matrix)
-            if limit is not None and answer.count >= limit:
-                answer.cut(limit)
+            if self.limit is not None and answer.count >= self.limit:
+                answer.cut(self.limit)
                 break
         return answer

@@ -114,8 +114,9 @@ class Index:
         self.aggregate_sets: SetTable[str] = SetTable()
         # Aggregate -> the rows of the providers that share through it.
         self.sharing: dict[str, set[int]] = {}
+        self._sharing_rows: Integers | None = None  # all of them; None: to be made
         # Text about whole trees that answers are made of: layout -> root row -> text.
-        self.fragments: dict[str, dict[int, str]] = {}
+        self.fragments: dict[str, dict[int, bytes]] = {}
         self.dead_count = 0
 
     @classmethod
@@ -148,6 +149,7 @@ class Index:
         sharing_trait = self.traits.ids.get(SHARING_TRAIT)
         for row in range(root, last + 1):
             if sharing_trait in self.row_traits(row):
+                self._sharing_rows = None
                 for aggregate in self.row_aggregates(row):
                     self.sharing[aggregate].discard(row)
             self.row_of_id.pop(self.ids[row], None)
@@ -180,6 +182,18 @@ class Index:
         self.append_trees(nodes)
 
     # -- reading -------------------------------------------------------------------------------
+
+    def add_sharing(self, row: int, aggregates: Iterable[str]) -> None:
+        self._sharing_rows = None
+        for aggregate in aggregates:
+            self.sharing.setdefault(aggregate, set()).add(row)
+
+    def sharing_rows(self) -> Integers:
+        """The rows of every provider that shares, in order."""
+        if self._sharing_rows is None:
+            rows = sorted(set().union(*self.sharing.values()))
+            self._sharing_rows = np.array(rows, dtype=np.int64)
+        return self._sharing_rows
 
     def live_rows(self) -> Mask:
         return self.rows.live[: self.rows.count]
@@ -307,8 +321,7 @@ class _Batch:
         index.row_of_uuid[node.uuid] = row
         index.row_of_name[node.name] = row
         if self._sharing_trait in node.traits:
-            for aggregate in node.aggregates:
-                index.sharing.setdefault(aggregate, set()).add(row)
+            index.add_sharing(row, node.aggregates)
         for stock in node.stocks:
             self._add_stock(stock, row)
 

@@ -1,0 +1,136 @@
+"""A running server with the small world in it, and what every answer of it must be like."""
+
+import json
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from generated import small_world
+from generated.tables import Tables
+from generated.wire import Answer, RawRequest, send
+from roost_server import RoostServer
+
+TOKEN = (b"x-auth-token", b"admin")
+VERSION_NEWEST = "1.39"
+SINCE_CODE = (1, 23)
+
+EXPLANATION_END = "\n\n "
+
+# Nothing here is worth waiting for a disk.
+ENVIRONMENT = {"OS_PLACEMENT_DATABASE__SQLITE_SYNCHRONOUS": "false"}
+
+
+def version_header(version: str) -> tuple[bytes, bytes]:
+    return (b"openstack-api-version", f"placement {version}".encode())
+
+
+def plain_request(
+    method: str, target: str, body: object = None, version: str = VERSION_NEWEST
+) -> RawRequest:
+    """A request as well-behaved clients send it."""
+    headers = (TOKEN, version_header(version))
+    if body is None:
+        return RawRequest(method.encode(), target.encode(), headers)
+    content_type = (b"content-type", b"application/json")
+    return RawRequest(
+        method.encode(), target.encode(), (*headers, content_type), json.dumps(body).encode()
+    )
+
+
+class Subject:
+    """`roost serve` on a database, the tables of that database, and the small world."""
+
+    def __init__(self, database_url: str, folder: Path) -> None:
+        self.server = RoostServer(database_url, folder, environment=ENVIRONMENT)
+        self._tables = Tables(database_url)
+        self._expected = ""
+
+    def __enter__(self) -> Self:
+        self.server.__enter__()
+        self._tables.__enter__()
+        self.rebuild()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._tables.__exit__(kind, error, traceback)
+        self.server.__exit__(kind, error, traceback)
+
+    def rebuild(self) -> None:
+        small_world.rebuild(self._ask)
+        self._expected = self._tables.digest()
+
+    def _ask(self, method: str, target: str, body: object = None) -> Any:
+        answer = self.send(plain_request(method, target, body))
+        assert answer.status < 300, f"{method} {target}: {answer}"
+        return json.loads(answer.body) if answer.body else None
+
+    def send(self, request: RawRequest) -> Answer:
+        return send(self.server.port, request)
+
+    def check(self, request: RawRequest) -> Answer:
+        """Send anything: it is answered properly, and a refusal changes nothing.
+
+        Afterwards the world is what it was before.
+        """
+        answer = self.send(request)
+        check_answer(request, answer)
+        if self._tables.digest() != self._expected:
+            self.rebuild()
+            assert answer.status < 300, f"a table changed although {answer.status} was answered"
+            assert request.method not in (b"GET", b"HEAD"), "a table changed by reading"
+        return answer
+
+
+def check_answer(request: RawRequest, answer: Answer) -> None:
+    """Not a server error; and an error has the documented form."""
+    assert 200 <= answer.status < 500, answer
+    if not answer.is_from_roost:
+        # As good a refusal as any, of what is not HTTP.
+        assert 400 <= answer.status, answer
+        assert not request.is_http, f"roost never saw this request: {answer}"
+        return
+    if answer.status < 400:
+        return
+    if request.method == b"HEAD":
+        assert answer.body == b""
+        return
+    if answer.headers["content-type"] == "application/json":
+        check_error(answer)
+    else:
+        # Other forms are for those who ask for them.
+        assert request.header(b"accept") not in (None, b"*/*", b"application/json"), answer
+        assert answer.headers["content-type"] in (
+            "text/html; charset=UTF-8",
+            "text/plain; charset=UTF-8",
+        )
+        answer.body.decode("utf-8")
+
+
+def check_error(answer: Answer) -> None:
+    body = json.loads(answer.body)
+    if answer.status == 401:
+        # Authentication has its own form.
+        assert set(body) == {"message", "code", "title"}, body
+        return
+    assert set(body) == {"errors"}, body
+    (error,) = body["errors"]
+    expected = {"status", "title", "detail", "request_id"}
+    if answer.status == 406 and "max_version" in error:
+        expected |= {"max_version", "min_version"}
+    version = answer.headers.get("openstack-api-version")
+    if version is not None and _number(version) >= SINCE_CODE:
+        expected |= {"code"}
+    assert set(error) == expected, error
+    assert error["status"] == answer.status
+    assert error["request_id"] == answer.headers["x-openstack-request-id"]
+    assert error["title"]
+    assert EXPLANATION_END in error["detail"], error
+
+
+def _number(header: str) -> tuple[int, ...]:
+    return tuple(map(int, header.removeprefix("placement ").split(".")))
