@@ -6,6 +6,7 @@
     │   ├── UnknownTrait              ... names a trait that does not exist
     │   ├── UnknownProvider           ... names a provider (in its body) that does not exist
     │   ├── InvalidParent             ... asks for a tree that must not be
+    │   │   └── UnknownParent         ... names a parent that does not exist
     │   ├── InvalidInventory          ... describes an inventory that cannot be
     │   └── StandardName              ... would change a standard trait or class
     ├── NotFound                      what the path names does not exist
@@ -59,7 +60,8 @@ class UnknownTrait(BadRequest):
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = tuple(sorted(names))
-        super().__init__(f"No such trait(s): {', '.join(self.names)}.")
+        self.listed = ", ".join(self.names)
+        super().__init__(f"No such trait(s): {self.listed}.")
 
 
 class UnknownProvider(BadRequest):
@@ -72,6 +74,13 @@ class UnknownProvider(BadRequest):
 
 class InvalidParent(BadRequest):
     """The parent asked for would not make a tree."""
+
+
+class UnknownParent(InvalidParent):
+    """parent provider UUID does not exist."""
+
+    def __init__(self) -> None:
+        super().__init__(type(self).__doc__)
 
 
 class InvalidInventory(BadRequest):

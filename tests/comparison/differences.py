@@ -223,6 +223,15 @@ def schema_refuses_more(finding: Finding) -> bool:
     return texts[0] == texts[1]
 
 
+def last_modified_of_nothing(finding: Finding) -> bool:
+    """From 1.15 every list says when it was last modified, an empty one too."""
+    return (
+        finding.kind == "header"
+        and finding.text == "last-modified: only from roost"
+        and finding.situation.roost.body.get("inventories") == {}
+    )
+
+
 # Explains nothing: the comparison asks the reference in another way, and expects that answer.
 AMOUNTS_LEAK = Difference(
     "unsuffixed and suffixed group asking for one class, without group_policy=none",
@@ -286,6 +295,11 @@ DIFFERENCES = (
         "inventory under a key that is no class name",
         f"{WRONG}: it gets a 500 if its value is no object; the schema of roost refuses the key",
         inventory_of_no_class,
+    ),
+    Difference(
+        "last-modified of a provider without inventories",
+        "documented for every list from 1.15, the empty one too",
+        last_modified_of_nothing,
     ),
     Difference(
         "schema that is shown in an error",

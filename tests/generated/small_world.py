@@ -1,10 +1,10 @@
 """A small cloud that has one of everything, and how it is put back after each change.
 
-    cn1            VCPU, MEMORY_MB; two traits; in aggregate 1; consumer 1 holds some
-    └── cn1_numa0  CUSTOM_MAGIC
-    cn2            VCPU, MEMORY_MB; in aggregates 1 and 2; consumer 2 holds some
-    ss1            DISK_GB, shared by aggregate 1; consumer 1 holds some
-    spare          nothing
+cn1            VCPU, MEMORY_MB; two traits; in aggregate 1; consumer 1 holds some
+└── cn1_numa0  CUSTOM_MAGIC
+cn2            VCPU, MEMORY_MB; in aggregates 1 and 2; consumer 2 holds some
+ss1            DISK_GB, shared by aggregate 1; consumer 1 holds some
+spare          nothing
 """
 
 from collections.abc import Callable, Mapping
@@ -90,7 +90,9 @@ def _fill(ask: Ask, uuid: str) -> None:
 
 
 def _clear(ask: Ask) -> None:
-    providers = {each["uuid"]: each for each in ask("GET", "/resource_providers")["resource_providers"]}
+    providers = {
+        each["uuid"]: each for each in ask("GET", "/resource_providers")["resource_providers"]
+    }
     consumers = {
         consumer
         for uuid in providers
@@ -123,5 +125,3 @@ def consumer_body(
         "consumer_type": "INSTANCE",
         **changes,
     }
-
-

@@ -8,7 +8,7 @@ import pytest
 from oslo_db import exception as driver
 from sqlalchemy import insert, text, update
 
-from roost.errors import BadRequest
+from roost.errors import BadRequest, Unavailable
 from roost.model import ConsumerChange, Inventory, InventoryChange
 from roost.operations.allocate import allocate
 from roost.operations.consumer_reads import read_consumer, read_project_usages
@@ -71,11 +71,14 @@ def test_sqlite_in_memory_is_refused() -> None:
         Store.open("sqlite://")
 
 
-def test_a_sqlite_file_gets_its_folder(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "folder" / "roost.db"
-    engine = create_engine(f"sqlite:///{path}")
-    migrate.sync(engine)
-    assert path.exists()
+def test_a_sqlite_file_in_a_folder_that_does_not_exist(tmp_path: Path) -> None:
+    store = Store.open(f"sqlite:///{tmp_path / 'nowhere' / 'roost.db'}")
+    with pytest.raises(Unavailable):
+        store.load()
+
+
+def test_sqlite_sessions(tmp_path: Path) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path / 'roost.db'}")
     with engine.connect() as connection:
         assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
         assert connection.scalar(text("PRAGMA foreign_keys")) == 1

@@ -33,6 +33,7 @@ def get(roost: Roost, request: Request) -> Reply:
 
 def parse(text: str, version: Version) -> CandidateQuery:
     parameters = query_string.parse(text, schema.query(version))
+    root_traits = _parse_root_traits(parameters, version)
     groups = parse_groups(parameters, version)
     same_subtree = parse_same_subtree(parameters.get("same_subtree", ()), groups)
     policies = parameters.get("group_policy")
@@ -49,7 +50,7 @@ def parse(text: str, version: Version) -> CandidateQuery:
         isolate=policies is not None and policies[0] == "isolate",
         limit=None if limits is None else _parse_limit(limits[0]),
         same_subtree=same_subtree,
-        root_traits=_parse_root_traits(parameters, version),
+        root_traits=root_traits,
         nested_aware=version >= (1, 29),
         distinguish_groups=version >= (1, 34),
     )

@@ -13,7 +13,13 @@ from roost.api.schemas import canonical_uuid
 from roost.api.schemas import providers as schema
 from roost.api.versions import Version
 from roost.api.wording import Wordings, worded
-from roost.errors import InvalidParent, ProviderNotFound, UnknownResourceClass, UnknownTrait
+from roost.errors import (
+    InvalidParent,
+    ProviderNotFound,
+    UnknownParent,
+    UnknownResourceClass,
+    UnknownTrait,
+)
 from roost.model import Provider
 from roost.operations.create_provider import create_provider
 from roost.operations.delete_provider import delete_provider
@@ -32,7 +38,10 @@ CREATE_WORDINGS: Wordings = {
 }
 UPDATE_WORDINGS: Wordings = {
     InvalidParent: "Unable to save resource provider {uuid}: "
-    "Object action update failed because: {error}"
+    "Object action update failed because: {error}",
+    # The verb is wrong, and clients have always seen it.
+    UnknownParent: "Unable to save resource provider {uuid}: "
+    "Object action create failed because: {error}",
 }
 DELETE_WORDINGS: Wordings = {
     ProviderNotFound: "No resource provider with uuid {uuid} found for delete"
@@ -62,6 +71,8 @@ def get_all(roost: Roost, request: Request) -> Reply:
 
 def parse_query(text: str, version: Version) -> ProviderQuery:
     parameters = query_string.parse(text, schema.listing(version))
+    # First, because this is the first fault that clients hear of.
+    aggregates = query_string.parse_aggregates(parameters.get("member_of", ()), version)
     uuid = query_string.once(parameters, "uuid")
     resources = query_string.once(parameters, "resources")
     in_tree = query_string.once(parameters, "in_tree")
@@ -72,7 +83,7 @@ def parse_query(text: str, version: Version) -> ProviderQuery:
         in_tree=None if in_tree is None else canonical_uuid(in_tree),
         resources={} if resources is None else query_string.parse_resources(resources),
         traits=query_string.parse_traits(parameters.get("required", ()), version),
-        aggregates=query_string.parse_aggregates(parameters.get("member_of", ()), version),
+        aggregates=aggregates,
     )
 
 

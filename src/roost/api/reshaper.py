@@ -10,6 +10,7 @@ from roost.api.schemas import canonical_uuid
 from roost.api.wording import Wording, Wordings, worded
 from roost.errors import (
     InvalidInventory,
+    InventoryInUse,
     ProviderGenerationConflict,
     ProviderNotFound,
     UnknownProvider,
@@ -20,6 +21,7 @@ from roost.service import Roost
 
 WORDINGS: Wordings = {
     **CONFLICT_WORDINGS,
+    InventoryInUse: "update conflict: {error}",
     InvalidInventory: "Unable to update inventory: {error}",
     UnknownResourceClass: "malformed reshaper data: {error}",
     ProviderGenerationConflict: "resource provider generation conflict for provider "

@@ -8,7 +8,12 @@ from roost.api.messages import Reply, Request
 from roost.api.query_string import Parameters
 from roost.api.schemas import traits as schema
 from roost.api.wording import Wordings, worded
-from roost.errors import ProviderGenerationConflict, ProviderNotFound, StandardName
+from roost.errors import (
+    ProviderGenerationConflict,
+    ProviderNotFound,
+    StandardName,
+    UnknownTrait,
+)
 from roost.model import ProviderTraits
 from roost.operations.catalog import delete_trait, ensure_trait
 from roost.operations.catalog_reads import list_traits, read_trait
@@ -24,7 +29,8 @@ PROVIDER_GET_WORDINGS: Wordings = {
 }
 PROVIDER_PUT_WORDINGS: Wordings = {
     ProviderGenerationConflict: "Resource provider's generation already changed. "
-    "Please update the generation and try again."
+    "Please update the generation and try again.",
+    UnknownTrait: "No such trait {error.listed}",
 }
 DELETE_WORDINGS: Wordings = {StandardName: "Cannot delete standard trait {name}."}
 

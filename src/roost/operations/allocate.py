@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from roost.claims import check_room
 from roost.model import ConsumerChange
 from roost.operations.replacement import (
+    check_consumers,
     known_classes,
     moved_providers,
     read_before,
@@ -24,6 +25,7 @@ def allocate(roost: Roost, *, changes: Sequence[ConsumerChange]) -> None:
 
     def unit(tx: Transaction) -> None:
         consumers = read_consumers(tx, changes)
+        check_consumers(consumers, changes)
         before = read_before(tx, changes, consumers)
         class_ids = known_classes(tx, before, changes)
         check_room(before.stocks, before.released, changes, class_ids)

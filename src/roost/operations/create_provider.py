@@ -1,6 +1,6 @@
 """POST /resource_providers"""
 
-from roost.errors import InvalidParent
+from roost.errors import InvalidParent, UnknownParent
 from roost.model import Provider
 from roost.service import Roost
 from roost.store.transaction import Transaction
@@ -19,7 +19,7 @@ def create_provider(roost: Roost, *, uuid: str, name: str, parent_uuid: str | No
         if parent_uuid is not None:
             parent = tx.providers.find(parent_uuid)
             if parent is None:
-                raise InvalidParent("parent provider UUID does not exist.")
+                raise UnknownParent()
             tx.trees.hold([parent])
         tx.providers.check_free(name, uuid)
         return tx.providers.insert(uuid, name, parent)

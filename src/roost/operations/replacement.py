@@ -47,16 +47,19 @@ class Before(Value, frozen=True, kw_only=True):
 def read_consumers(
     tx: Transaction, changes: Sequence[ConsumerChange]
 ) -> Mapping[str, ConsumerRecord]:
-    """The consumers as they are; refuses writers that saw them otherwise."""
-    if not changes:
-        return {}
-    consumers = tx.consumers.read([change.consumer_uuid for change in changes])
+    """The consumers as they are."""
+    return tx.consumers.read([change.consumer_uuid for change in changes]) if changes else {}
+
+
+def check_consumers(
+    consumers: Mapping[str, ConsumerRecord], changes: Sequence[ConsumerChange]
+) -> None:
+    """Refuse writers that saw consumers otherwise."""
     for change in changes:
         current = consumers.get(change.consumer_uuid)
         # Placement leaves consumers behind that hold nothing; for their writers they never were.
         generation = current.generation if current is not None and current.holdings else None
         check_consumer_generation(change, generation)
-    return consumers
 
 
 def read_before(

@@ -9,6 +9,7 @@ from roost.errors import ProviderNotFound
 from roost.model import ConsumerChange, Inventory, InventoryChange
 from roost.operations.replacement import (
     Before,
+    check_consumers,
     known_classes,
     moved_providers,
     read_before,
@@ -34,6 +35,7 @@ def reshape(
             tx, consumers, existing, [change.provider_uuid for change in inventories]
         )
         _check_providers(before, inventories)
+        check_consumers(existing, consumers)
         names = {name for change in inventories for name in change.inventories}
         class_ids = tx.classes.ids(names)
         new = {

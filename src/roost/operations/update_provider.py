@@ -2,7 +2,7 @@
 
 import msgspec
 
-from roost.errors import InvalidParent, ProviderNotFound
+from roost.errors import InvalidParent, ProviderNotFound, UnknownParent
 from roost.model import Provider
 from roost.service import Roost
 from roost.store.providers import ProviderRecord
@@ -42,7 +42,7 @@ def _move(
     if parent_uuid is not None:
         parent = tx.providers.find(parent_uuid)
         if parent is None:
-            raise InvalidParent("parent provider UUID does not exist.")
+            raise UnknownParent()
     if provider.parent_id is not None and not may_reparent:
         verb = "un-parenting" if parent is None else "re-parenting"
         raise InvalidParent(f"{verb} a provider is not currently allowed.")

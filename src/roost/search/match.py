@@ -123,7 +123,7 @@ def trait_sets_accepted(index: Index, rule: TraitRule) -> Mask:
 def fits_mask(column: ClassColumn, where: slice | Integers, amount: int) -> Mask:
     """`model.fits` for many inventories at once."""
     fitting: Mask = (
-        (column.used[where] + amount <= column.capacity[where])
+        (amount <= column.capacity[where] - column.used[where])
         & (column.min_unit[where] <= amount)
         & (column.max_unit[where] >= amount)
         & (amount % column.step_size[where] == 0)

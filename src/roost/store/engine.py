@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy
-from oslo_db.sqlalchemy import exc_filters  # type: ignore[import-untyped]
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.engine import URL, make_url
 
 from roost.model import Value
+from roost.store import failures
 
 DRIVERS = {
     "postgresql": "postgresql+psycopg",
@@ -100,7 +100,7 @@ def _server(url: URL, options: EngineOptions, *, isolation_level: str, **argumen
     )
     if url.get_backend_name() == "mysql":
         event.listen(engine, "connect", _MysqlSession(options, isolation_level))
-    exc_filters.register_engine(engine)
+    failures.register(engine)
     return engine
 
 
@@ -177,7 +177,7 @@ def _sqlite(url: URL, options: EngineOptions) -> Engine:
         connection.execute(f"PRAGMA synchronous = {synchronous}")
 
     event.listen(engine, "connect", configure)
-    exc_filters.register_engine(engine)
+    failures.register(engine)
     return engine
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from oslo_db import exception as driver  # type: ignore[import-untyped]
 from oslo_db.sqlalchemy import exc_filters  # type: ignore[import-untyped]
+from sqlalchemy import Engine
 from sqlalchemy import exc as sql
 
 from roost.errors import BadRequest, Unavailable
@@ -30,8 +31,16 @@ RETRYABLE = (
 )
 
 _SERIALIZATION_FAILURE = "40001"  # the SQLSTATE of a transaction that lost a race
-_SQLITE_UNUSABLE = ("readonly database", "disk is full", "disk I/O error", "malformed")
-_MYSQL_NO_SUCH_TABLE = "(1146,"
+# SQLSTATE classes: connection, out of resources, shutting down or starting.
+_POSTGRESQL_AWAY = ("08", "53", "57P")
+
+# A database that is there and cannot be used: full, broken or read-only.
+_UNUSABLE = (
+    *("readonly database", "disk is full", "disk I/O error", "malformed"),
+    "read-only transaction",
+    *("(1021,", "(1114,", "(1290,", "(1836,"),
+)
+_NO_TABLES = ("(1146,", "UndefinedTable")
 
 
 # What oslo.db leaves out, told to its own registry, which asks these before its general rules.
@@ -42,9 +51,17 @@ def _postgresql_failure(error: sql.OperationalError, *_: object) -> None:
     state = getattr(error.orig, "sqlstate", None)
     if state == _SERIALIZATION_FAILURE:
         raise driver.DBDeadlock(error)
-    if state is None:
-        # Whatever the server says has a state. This did not come from a server.
+    # Whatever the server says has a state. What has none did not come from a server.
+    if state is None or state.startswith(_POSTGRESQL_AWAY):
         raise driver.DBConnectionError(error)
+
+
+# Too many connections, or shutting down.
+@exc_filters.filters(  # type: ignore[untyped-decorator]
+    "mysql", sql.OperationalError, r".*\((1040|1053|1203),"
+)
+def _mysql_away(error: sql.OperationalError, *_: object) -> None:
+    raise driver.DBConnectionError(error)
 
 
 @exc_filters.filters(  # type: ignore[untyped-decorator]
@@ -52,6 +69,11 @@ def _postgresql_failure(error: sql.OperationalError, *_: object) -> None:
 )
 def _sqlite_busy(error: sql.OperationalError, *_: object) -> None:
     raise driver.DBDeadlock(error)
+
+
+def register(engine: Engine) -> None:
+    """Convert the errors of this engine's driver."""
+    exc_filters.register_engine(engine)
 
 
 @contextmanager
@@ -69,9 +91,9 @@ def explained() -> Iterator[None]:
         raise Unavailable("All connections to the database are in use.") from error
     except (sql.DBAPIError, driver.DBError) as error:
         message = str(error)
-        if _MYSQL_NO_SUCH_TABLE in message or "UndefinedTable" in message:
+        if any(text in message for text in _NO_TABLES):
             raise Unavailable("The database has no tables yet: run `roost db sync`.") from error
-        if any(text in message for text in _SQLITE_UNUSABLE):
+        if any(text in message for text in _UNUSABLE):
             raise Unavailable(f"The database cannot be used: {error}") from error
         if "NUL (0x00)" in message or "surrogates not allowed" in message:
             raise BadRequest("The request holds a value that the database cannot hold.") from error
