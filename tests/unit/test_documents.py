@@ -1,0 +1,74 @@
+"""The documents speak of everything there is."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from roost.api import error_table
+from roost.api.routes import ROUTES
+from roost.api.versions import VERSIONS
+from roost.cli.main import roost as program
+from roost.settings import OPTIONS
+
+ROOT = Path(__file__).parents[2]
+API = (ROOT / "docs" / "api.md").read_text()
+CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
+README = (ROOT / "README.md").read_text()
+CODES = {
+    value
+    for value in vars(error_table).values()
+    if isinstance(value, str) and value.startswith("placement.")
+}
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_every_route_is_documented(route):
+    rows = [line for line in API.splitlines() if f"| `{route.path}` |" in line]
+    assert any(re.search(rf"\b{route.method}\b", row) for row in rows)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_is_documented(version):
+    assert f"| {version} | {VERSIONS[version]} |" in API
+
+
+@pytest.mark.parametrize("code", sorted(CODES))
+def test_every_error_code_is_documented(code):
+    assert f"`{code}`" in API
+
+
+@pytest.mark.parametrize(
+    ("group", "option"),
+    [(group, option.name) for group, options in OPTIONS.items() for option in options],
+)
+def test_every_option_is_documented(group, option):
+    assert f"| {group} | `{option}` |" in CONFIGURATION
+
+
+def commands(group, prefix):
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{prefix} {name}")
+        else:
+            yield f"{prefix} {name}"
+
+
+@pytest.mark.parametrize("command", list(commands(program, "roost")))
+def test_every_command_is_documented(command):
+    assert f"`{command}" in README
+
+
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")], ids=str)
+def test_every_link_leads_somewhere(page):
+    targets = re.findall(r"\]\(([^)#]+)\)", page.read_text())
+    for target in targets:
+        assert "://" in target or (page.parent / target).exists(), target
+
+
+def test_every_decision_is_listed():
+    folder = ROOT / "docs" / "decisions"
+    listed = (folder / "README.md").read_text()
+    for page in folder.glob("0*.md"):
+        assert f"({page.name})" in listed
