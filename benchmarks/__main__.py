@@ -38,7 +38,7 @@ class Plan(NamedTuple):
 # requests and more time.
 QUICK = Plan(
     worlds=[("cloud-1000", "mariadb")],
-    growth=[1_000, 10_000],
+    growth=[1_000, 12_000],
     efforts={
         "reference": Effort(1, 20, 2.0, 20.0),
         "roost": Effort(20, 200, 2.0, 20.0),

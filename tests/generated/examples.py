@@ -1,0 +1,20 @@
+"""How much is generated, and whether it is the same each time."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# How many requests are made from each test's beginning, on the whole.
+EXAMPLE_COUNT = int(os.environ.get("ROOST_EXAMPLES", "400"))
+DETERMINISTIC = os.environ.get("CI") == "true"
+
+
+def example_settings(share: float) -> settings:
+    """Settings for a test that is one of many: its share of all examples."""
+    return settings(
+        max_examples=max(1, round(EXAMPLE_COUNT * share)),
+        deadline=None,  # the machine may be busy, and time is not what these tests are about
+        derandomize=DETERMINISTIC,
+        print_blob=True,
+        suppress_health_check=list(HealthCheck),
+    )

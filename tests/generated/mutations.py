@@ -1,0 +1,353 @@
+"""Requests that are almost right: a valid one, changed in one place or in several."""
+
+import dataclasses
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from hypothesis import strategies as st
+
+from generated import hostile
+from generated.catalogue import Valid
+from generated.odd_json import Members, write
+from generated.subject import TOKEN, version_header
+from generated.wire import RawRequest
+from roost.api.versions import VERSIONS
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+MUTATION_COUNT_MAX = 3
+
+PARAMETERS = (
+    *("resources", "required", "member_of", "in_tree", "limit", "group_policy", "root_required"),
+    *("same_subtree", "name", "uuid", "associated", "project_id", "user_id", "consumer_type"),
+)
+SUFFIXES = ("", "1", "2", "_A", "0", "01", "a" * 64, "a" * 65, "-", "é", "\n", " ", "[]", "\0", "%")
+METHODS = (
+    *(b"GET", b"PUT", b"POST", b"DELETE", b"HEAD", b"PATCH", b"OPTIONS", b"TRACE", b"CONNECT"),
+    *(b"get", b"FOO", b"PROPFIND", b"WEBSOCKET", b"X!", b"G T", b"\xff"),
+)
+VERSION_HEADERS = (
+    *(b"", b"placement", b"placement ", b"placement latest", b"latest", b"1.39", b"compute 2.1"),
+    *(b"placement 0.9", b"placement 1.40", b"placement 2.0", b"placement 1", b"placement 1.2.3"),
+    *(b"placement -1.0", b"placement 1.x", b"placement \xb2.\xb3", b"placement 1.\xff", b"\xff"),
+    *(b"placement 1." + b"9" * 5000, b"placement 1.1, placement 1.2", b",,,", b"placement\t1.5"),
+)
+CONTENT_TYPES = (
+    *(b"", b"text/plain", b"application/xml", b"application/json; charset=latin-1", b"\xff", b";"),
+    *(b"application/json;", b"APPLICATION/JSON", b"application/json, text/plain", b"*/*", b"json"),
+    *(b"application/x-www-form-urlencoded", b"multipart/form-data; boundary=b"),
+)
+ACCEPTS = (
+    *(b"", b"*/*", b"application/json", b"text/html", b"text/plain", b"image/png", b";;;", b"\xff"),
+    *(b"a/b/c;q=2", b"text/html;q=x", b"*/*;q=", b"application/json;q=0", b"text/*, */*;q=0.1"),
+)
+OTHER_HEADERS = (
+    *((b"x-roles", b"reader"), (b"x-roles", b"\xff,,"), (b"x-project-id", b"\xff")),
+    *((b"openstack-system-scope", b"all"), (b"x-auth-token", b""), (b"x-auth-token", b"\xff:\xff")),
+    *((b"x-forwarded-host", b"\xff"), (b"x-forwarded-proto", b"a b"), (b"forwarded", b"host=\xff")),
+    *((b"expect", b"100-continue"), (b"if-none-match", b"*"), (b"range", b"bytes=9-1")),
+    *((b"if-modified-since", b"never"), (b"cookie", b"\xff=;"), (b"content-encoding", b"gzip")),
+    *((b"origin", b"http://a"), (b"x-http-method-override", b"DELETE"), (b"host", b"\xff")),
+    *((b"bad header", b"x"), (b"x-\xff", b"x"), (b"x-a", b"\0"), (b"connection", b"upgrade")),
+)
+
+
+@dataclasses.dataclass
+class Draft:
+    """A request that is still being changed."""
+
+    method: bytes
+    segments: list[str]  # of the path
+    query: list[tuple[str, str]]
+    body: Any  # a value that is written as JSON, or bytes, or None for no body
+    headers: dict[bytes, bytes]
+    quoting: str = "usual"
+    chunked: bool = False
+    ascii_only: bool = True
+
+    def finish(self) -> RawRequest:
+        path = "/".join(_quoted(segment, self.quoting) for segment in self.segments)
+        pairs = "&".join(
+            f"{_quoted(name, self.quoting)}={_quoted(value, self.quoting)}"
+            for name, value in self.query
+        )
+        target = f"{path}?{pairs}" if pairs else path
+        return RawRequest(
+            self.method,
+            target.encode("utf-8", "surrogatepass"),
+            tuple(self.headers.items()),
+            self._content(),
+            self.chunked,
+        )
+
+    def _content(self) -> bytes | None:
+        if self.body is None or isinstance(self.body, bytes):
+            return self.body
+        return write(self.body, ascii_only=self.ascii_only).encode("utf-8", "surrogatepass")
+
+
+def _quoted(text: str, quoting: str) -> str:
+    data = text.encode("utf-8", "surrogatepass")
+    match quoting:
+        case "everything":
+            return "".join(f"%{byte:02X}" for byte in data)
+        case "lower":
+            return quote(data, safe="").lower()
+        case "nothing":
+            # Blanks would end the target, and lines the head.
+            return re.sub(r"[\s\0]", "+", text)
+        case "latin-1":
+            return quote(text.encode("latin-1", "replace"), safe="")
+        case "broken":
+            return quote(data, safe="") + "%"
+        case "overlong":
+            return quote(data, safe="").replace("A", "%C1%81")
+        case "plus":
+            return quote(data, safe="").replace("%20", "+")
+    return quote(data, safe=":,!")
+
+
+QUOTINGS = ("everything", "lower", "nothing", "latin-1", "broken", "overlong", "plus")
+
+
+@st.composite
+def mutated(draw: Draw, valid: Sequence[Valid]) -> RawRequest:
+    """One of these requests, changed in one place or in several."""
+    start = draw(st.sampled_from(valid))
+    draft = Draft(
+        start.method.encode(),
+        start.path.split("/"),
+        list(start.query),
+        start.body,
+        dict([TOKEN, version_header(start.version)]),
+    )
+    if start.body is not None:
+        draft.headers[b"content-type"] = b"application/json"
+    # What a request is made of is changed more often than what is around it.
+    inside = [change_path_segment, *([change_body] * 6 if start.body is not None else [])]
+    inside += [change_query] * (6 if start.query else 1)
+    around = [change_path, change_method, change_version, change_header, change_form, change_body]
+    for _ in range(draw(st.integers(1, MUTATION_COUNT_MAX))):
+        draw(st.sampled_from(inside * 2 + around))(draw, draft)
+    return draft.finish()
+
+
+# ---------------------------------------------------------------------------------------------
+# What surrounds a request
+
+
+def change_method(draw: Draw, draft: Draft) -> None:
+    draft.method = draw(st.sampled_from(METHODS))
+
+
+def change_version(draw: Draw, draft: Draft) -> None:
+    if draw(st.booleans()):
+        name, value = version_header(draw(st.sampled_from(list(VERSIONS))))
+    else:
+        name, value = b"openstack-api-version", draw(st.sampled_from(VERSION_HEADERS))
+    draft.headers[name] = value
+
+
+def change_header(draw: Draw, draft: Draft) -> None:
+    name, value = draw(
+        st.one_of(
+            st.sampled_from(CONTENT_TYPES).map(lambda value: (b"content-type", value)),
+            st.sampled_from(ACCEPTS).map(lambda value: (b"accept", value)),
+            st.sampled_from(OTHER_HEADERS),
+            st.sampled_from((b"x-auth-token", b"content-type")).map(lambda name: (name, None)),
+        )
+    )
+    if value is None:
+        draft.headers.pop(name, None)
+    else:
+        draft.headers[name] = value
+
+
+def change_form(draw: Draw, draft: Draft) -> None:
+    """The same contents in another form."""
+    match draw(st.sampled_from(("quoting", "chunked", "unescaped"))):
+        case "quoting":
+            draft.quoting = draw(st.sampled_from(QUOTINGS))
+        case "chunked":
+            draft.chunked = True
+        case "unescaped":
+            draft.ascii_only = False
+
+
+def change_path(draw: Draw, draft: Draft) -> None:
+    position = draw(st.integers(1, len(draft.segments)))
+    match draw(st.sampled_from(("insert", "end", "drop", "repeat"))):
+        case "insert":
+            draft.segments.insert(position, draw(hostile.texts))
+        case "end":
+            draft.segments.append("")
+        case "drop":
+            del draft.segments[position:]
+            draft.segments += [""] if len(draft.segments) == 1 else []
+        case "repeat":
+            draft.segments += draft.segments[1:]
+
+
+def change_path_segment(draw: Draw, draft: Draft) -> None:
+    position = draw(st.integers(1, len(draft.segments) - 1))
+    draft.segments[position] = draw(changed_text(draft.segments[position]))
+
+
+# ---------------------------------------------------------------------------------------------
+# Query strings
+
+
+def change_query(draw: Draw, draft: Draft) -> None:
+    names = st.builds(
+        str.__add__, st.sampled_from(PARAMETERS), st.sampled_from(SUFFIXES)
+    ) | st.one_of(hostile.texts)
+    if not draft.query:
+        draft.query.append((draw(names), draw(hostile.texts)))
+        return
+    position = draw(st.integers(0, len(draft.query) - 1))
+    name, value = draft.query[position]
+    match draw(st.sampled_from(("value", "value", "value", "name", "repeat", "drop", "add"))):
+        case "value":
+            draft.query[position] = (name, draw(changed_text(value)))
+        case "name":
+            draft.query[position] = (draw(st.one_of(names, changed_text(name))), value)
+        case "repeat":
+            draft.query.append((name, draw(st.one_of(st.just(value), changed_text(value)))))
+        case "drop":
+            del draft.query[position]
+        case "add":
+            draft.query.insert(position, (draw(names), draw(hostile.texts)))
+
+
+_SEPARATORS = re.compile(r"([,:!_-])")
+
+
+@st.composite
+def changed_text(draw: Draw, text: str) -> str:
+    """Another text, or the same with a part of it changed."""
+    parts = _SEPARATORS.split(text)
+    position = draw(st.integers(0, len(parts) - 1))
+    match draw(st.sampled_from(("all", "part", "insert", "drop", "repeat", "case", "many"))):
+        case "all":
+            return draw(hostile.texts)
+        case "part":
+            parts[position] = draw(hostile.texts)
+        case "insert":
+            parts.insert(position, draw(hostile.texts))
+        case "drop":
+            del parts[position]
+        case "repeat":
+            parts += [",", *parts]
+        case "case":
+            return text.swapcase()
+        case "many":
+            return ",".join([text] * draw(st.sampled_from((3, 50, 300))))
+    return "".join(parts)
+
+
+# ---------------------------------------------------------------------------------------------
+# Bodies
+
+Place = tuple[int, ...]
+
+
+def change_body(draw: Draw, draft: Draft) -> None:
+    way = draw(st.sampled_from(("value",) * 8 + ("raw", "bytes", "instead", "none")))
+    draft.headers.setdefault(b"content-type", b"application/json")
+    if isinstance(draft.body, bytes) or (draft.body is None and way in ("value", "bytes")):
+        way = "raw"
+    match way:
+        case "value":
+            place = draw(st.sampled_from(places(draft.body)))
+            draft.body = changed(draft.body, place, lambda value: draw(changed_value(value)))
+        case "raw":
+            draft.body = draw(hostile.raw_bodies)
+        case "bytes":
+            content = write(draft.body).encode("utf-8", "surrogatepass")
+            start = draw(st.integers(0, len(content)))
+            end = draw(st.integers(start, min(len(content), start + 4)))
+            draft.body = content[:start] + draw(st.binary(max_size=4)) + content[end:]
+        case "instead":
+            draft.body = draw(hostile.values)
+        case "none":
+            draft.body = None
+
+
+def places(value: Any, at: Place = ()) -> list[Place]:
+    """Where the parts of a value are, itself included."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    elif isinstance(value, Members):
+        value = [item for _, item in value]
+    if not isinstance(value, list):
+        return [at]
+    inside = [place for number, item in enumerate(value) for place in places(item, (*at, number))]
+    return [at, *inside]
+
+
+def changed(value: Any, place: Place, change: Callable[[Any], Any]) -> Any:
+    """The value with one of its parts changed."""
+    if not place:
+        return change(value)
+    first, *rest = place
+    if isinstance(value, dict):
+        value = Members(value.items())
+    if isinstance(value, Members):
+        key, item = value[first]
+        new = (key, changed(item, tuple(rest), change))
+        return Members([*value[:first], new, *value[first + 1 :]])
+    return [*value[:first], changed(value[first], tuple(rest), change), *value[first + 1 :]]
+
+
+@st.composite
+def changed_value(draw: Draw, value: Any) -> Any:
+    """Another value, or the same with a part of it changed."""
+    if draw(st.integers(0, 3)) == 0:
+        return draw(hostile.values)
+    if isinstance(value, dict):
+        value = Members(value.items())
+    if isinstance(value, Members):
+        return draw(changed_members(value))
+    if isinstance(value, list):
+        return draw(changed_list(value))
+    if isinstance(value, str):
+        return draw(changed_text(value))
+    if isinstance(value, int | float):
+        return draw(hostile.numbers)
+    return draw(hostile.scalars)
+
+
+@st.composite
+def changed_members(draw: Draw, members: Members) -> Members:
+    """An object with a member more, less, repeated, or under another key."""
+    extra = (draw(hostile.texts), draw(hostile.values))
+    if not members:
+        return Members([extra])
+    position = draw(st.integers(0, len(members) - 1))
+    key, value = members[position]
+    others = members[:position] + members[position + 1 :]
+    match draw(st.sampled_from(("add", "drop", "rename", "repeat", "differ"))):
+        case "drop":
+            return Members(others)
+        case "rename":
+            return Members([*others, (draw(changed_text(key)), value)])
+        case "repeat":
+            return Members([*members, (key, value)])
+        case "differ":
+            return Members([*members, (key, draw(hostile.values))])
+    return Members([*members, extra])
+
+
+@st.composite
+def changed_list(draw: Draw, items: list[Any]) -> list[Any]:
+    """A list with an item more or less, or many times as long."""
+    match draw(st.sampled_from(("add", "drop", "repeat", "many"))):
+        case "drop":
+            return items[1:]
+        case "repeat":
+            return items * 2
+        case "many":
+            return items * 1000
+    return [*items, draw(hostile.values)]

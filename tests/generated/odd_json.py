@@ -1,0 +1,28 @@
+"""JSON that may say more than Python's values can: repeated keys, and tokens that are no JSON."""
+
+import json
+from typing import Any
+
+
+class Token(str):
+    """Written as it is."""
+
+
+class Members(list[tuple[str, Any]]):
+    """An object as a list of its members, whose keys may repeat."""
+
+
+def write(value: Any, *, ascii_only: bool = True) -> str:
+    if isinstance(value, Token):
+        return str(value)
+    if isinstance(value, dict):
+        value = Members(value.items())
+    if isinstance(value, Members):
+        members = (
+            f"{write(str(key), ascii_only=ascii_only)}: {write(item, ascii_only=ascii_only)}"
+            for key, item in value
+        )
+        return "{" + ", ".join(members) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(write(item, ascii_only=ascii_only) for item in value) + "]"
+    return json.dumps(value, ensure_ascii=ascii_only)
