@@ -59,11 +59,13 @@ def check_room(
     All changes are one replacement, judged by its outcome. Where a provider is used beyond its
     capacity (its inventory was made smaller), a replacement that does not make it worse is fine.
     """
-    total = wanted(changes)
-    requested = sorted({name for _, name in total}, key=lambda name: class_ids[name])
-    for provider_uuid in dict.fromkeys(uuid for uuid, _ in total):
-        if not any(name in stocks[provider_uuid] for name in requested):
-            raise MissingInventory(", ".join(requested), provider_uuid)
+    requested = sorted(classes_of(changes), key=lambda name: class_ids[name])
+    uuids = dict.fromkeys(uuid for change in changes for uuid in change.allocations)
+    bare = [uuid for uuid in uuids if not any(name in stocks[uuid] for name in requested)]
+    if bare:
+        raise MissingInventory(", ".join(requested), ", ".join(bare))
+    # Item by item, so that the first one that does not fit is the one that is reported.
+    taken: dict[tuple[str, str], int] = {}
     for change in changes:
         for provider_uuid, resources in change.allocations.items():
             for name, amount in resources.items():
@@ -73,7 +75,8 @@ def check_room(
                 if not fits_units(stock.inventory, amount):
                     raise ConstraintViolated(name, provider_uuid)
                 key = provider_uuid, name
-                used = stock.used - released.get(key, 0) + total[key]
+                taken[key] = taken.get(key, 0) + amount
+                used = stock.used - released.get(key, 0) + taken[key]
                 if used > stock.inventory.capacity and used > stock.used:
                     raise CapacityExceeded(name, provider_uuid)
 

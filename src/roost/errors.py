@@ -160,12 +160,9 @@ class ConsumerGenerationConflict(Conflict):
         self.expected = expected
         self.current = current
         super().__init__(
-            f"consumer generation conflict - expected {_null(current)} but got {_null(expected)}"
+            "consumer generation conflict - expected "
+            f"{'null' if current is None else current} but got {expected}"
         )
-
-
-def _null(generation: int | None) -> str:
-    return "null" if generation is None else str(generation)
 
 
 class InventoryInUse(Conflict):

@@ -18,6 +18,9 @@ from comparison.state import State
 WRONG = "Where the reference is wrong"
 
 UNKNOWN_NAME = re.compile(r"No such (resource class|trait)")
+MISSING_INVENTORY = re.compile(
+    r"Inventory for '(?P<classes>[^']*)' on resource provider '(?P<providers>[^']*)' invalid"
+)
 CLASS_NAME = re.compile(r"^[A-Z0-9_]+$")
 STRICTNESS = re.compile(r",\s*'additionalProperties': False|\s")
 
@@ -232,6 +235,29 @@ def last_modified_of_nothing(finding: Finding) -> bool:
     )
 
 
+def method_not_allowed(finding: Finding) -> bool:
+    """The same refusal; roost says which methods there are."""
+    answers = finding.situation.reference, finding.situation.roost
+    return (
+        finding.kind in ("header", "detail")
+        and [answer.status for answer in answers] == [405, 405]
+        and "allow" not in answers[0].headers
+    )
+
+
+def classes_of_emptied_consumers(finding: Finding) -> bool:
+    """The same refusal for the same providers; the reference names more classes."""
+    answers = finding.situation.reference, finding.situation.roost
+    if finding.kind != "detail" or any(answer.status != 409 for answer in answers):
+        return False
+    parts = [MISSING_INVENTORY.search(answer.body["errors"][0]["detail"]) for answer in answers]
+    if parts[0] is None or parts[1] is None:
+        return False
+    names = [set(re.findall(r"\w+", part["classes"])) for part in parts]
+    uuids = [set(re.findall(r"[\w-]+", part["providers"])) for part in parts]
+    return names[1] < names[0] and uuids[0] == uuids[1]
+
+
 # Explains nothing: the comparison asks the reference in another way, and expects that answer.
 AMOUNTS_LEAK = Difference(
     "unsuffixed and suffixed group asking for one class, without group_policy=none",
@@ -300,6 +326,16 @@ DIFFERENCES = (
         "last-modified of a provider without inventories",
         "documented for every list from 1.15, the empty one too",
         last_modified_of_nothing,
+    ),
+    Difference(
+        "405 that says which methods there are",
+        f"{WRONG}: some 405s carry no `allow`",
+        method_not_allowed,
+    ),
+    Difference(
+        "classes that nobody asked for in a refusal",
+        "the reference also names what consumers hold that are being emptied",
+        classes_of_emptied_consumers,
     ),
     Difference(
         "schema that is shown in an error",

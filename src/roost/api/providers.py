@@ -15,6 +15,7 @@ from roost.api.versions import Version
 from roost.api.wording import Wordings, worded
 from roost.errors import (
     InvalidParent,
+    ProviderExists,
     ProviderNotFound,
     UnknownParent,
     UnknownResourceClass,
@@ -37,6 +38,7 @@ CREATE_WORDINGS: Wordings = {
     "Object action create failed because: {error}"
 }
 UPDATE_WORDINGS: Wordings = {
+    ProviderExists: "Conflicting resource provider {error.value} already exists.",
     InvalidParent: "Unable to save resource provider {uuid}: "
     "Object action update failed because: {error}",
     # The verb is wrong, and clients have always seen it.
