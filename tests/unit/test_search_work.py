@@ -108,3 +108,10 @@ def test_a_trait_that_no_option_has_ends_the_tree_at_once():
     assert find(index, CandidateQuery(groups=(group,)), work=work).candidates == ()
     # The ways of one small tree.
     assert work.choices_tried <= 8
+
+
+@pytest.mark.parametrize("amount", [2**31 - 1, 2**31, 2**63 - 1])
+def test_amounts_beyond_every_column(amount):
+    index = Index.build(rows(build(provider("host", {"VCPU": Inventory(total=2**31 - 1)}))))
+    query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": amount}),))
+    assert len(find(index, query).candidates) == (amount == 2**31 - 1)

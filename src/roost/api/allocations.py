@@ -56,7 +56,7 @@ def get(roost: Roost, request: Request, consumer_uuid: str) -> Reply:
 
 def put(roost: Roost, request: Request, consumer_uuid: str) -> Reply:
     if not is_uuid(consumer_uuid):
-        raise HttpError(400, f"Malformed consumer_uuid: {consumer_uuid}")
+        raise HttpError(400, f"Malformed consumer_uuid: {consumer_uuid} is not a UUID")
     body = bodies.read(request.body, schema.put(request.version))
     change = parse(body, consumer_uuid, request.version)
     with worded(PUT_WORDINGS, uuid=change.consumer_uuid):
@@ -94,7 +94,7 @@ def parse_all(body: Mapping[str, Any], version: Version) -> list[ConsumerChange]
     changes = {}
     for uuid, fields in body.items():
         if not is_uuid(uuid):
-            raise HttpError(400, f"Malformed consumer_uuid: {uuid}")
+            raise HttpError(400, f"Malformed consumer_uuid: {uuid} is not a UUID")
         change = parse(fields, uuid, version)
         if change.consumer_uuid in changes:
             raise HttpError(400, f"The consumer {change.consumer_uuid} is given twice")

@@ -56,12 +56,16 @@ class Front:
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
         context = request.context
-        context.request_id = errors.new_request_id()
-        context.version = None
-        response.set_header(REQUEST_ID_HEADER, context.request_id)
+        _begin(request, response)
         # Everybody may ask which versions there are.
         context.identity = None if request.path == "/" else auth.identify(request.get_header)
         context.version = versions.negotiate(request.get_header(versions.HEADER))
+
+
+def _begin(request: falcon.Request, response: falcon.Response) -> None:
+    request.context.request_id = errors.new_request_id()
+    request.context.version = None
+    response.set_header(REQUEST_ID_HEADER, request.context.request_id)
 
 
 def _respond(
@@ -129,6 +133,9 @@ def refuse(
     request: falcon.Request, response: falcon.Response, error: Exception, _: dict[str, Any]
 ) -> None:
     """Turn whatever was raised into a response."""
+    if not hasattr(request.context, "request_id"):
+        # The framework refuses some methods before anybody has seen the request.
+        _begin(request, response)
     refusal = _as_http(request, error)
     version = request.context.version
     media_type = incoming.error_media_type(request)

@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from roost.api import schemas
@@ -44,7 +44,9 @@ def decode(body: bytes) -> Any:
             parse_constant=_constant,
         )
     except RecursionError:
-        raise _malformed("nested too deeply") from None
+        raise _nested_too_deeply() from None
+    except _StrangeNumber as error:
+        raise _malformed(f"{error}{_place_of_strange_number(text)}") from None
     except ValueError as error:  # which errors of encoding and of JSON are, too
         raise _malformed(str(error)) from None
     # Neither can be without an escape, so most bodies need no second look.
@@ -79,38 +81,74 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
+class _StrangeNumber(ValueError):
+    """A number that no column holds."""
+
+
 def _integer(digits: str) -> int:
     # Checked before the conversion, which is slow for very many digits.
     if len(digits) > 20 or abs(int(digits)) > INTEGER_64_MAX:
-        raise ValueError(f"the number {digits[:40]} is too large")
+        raise _StrangeNumber(f"the number {digits[:40]} is too large")
     return int(digits)
 
 
 def _number(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise ValueError(f"the number {digits[:40]} is too large")
+        raise _StrangeNumber(f"the number {digits[:40]} is too large")
     return number
 
 
 def _constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number")
+    raise _StrangeNumber(f"{name} is not a number")
+
+
+def _place_of_strange_number(text: str) -> str:
+    """Where the first strange number is: only a second reading, which keeps it, can tell."""
+
+    def keep(convert: Callable[[str], float]) -> Callable[[str], object]:
+        def converted(digits: str) -> object:
+            try:
+                return convert(digits)
+            except _StrangeNumber as error:
+                return error
+
+        return converted
+
+    try:
+        value = json.loads(
+            text,
+            parse_int=keep(_integer),
+            parse_float=keep(_number),
+            parse_constant=keep(_constant),
+        )
+    except (ValueError, RecursionError):
+        return ""  # what follows the number is not even JSON
+    places = (place for place, part in _parts(value) if isinstance(part, _StrangeNumber))
+    return f", on {next(places)}: expected a finite number of at most 64 bits"
 
 
 def _refuse_strange_text(value: Any) -> None:
-    remaining = [value]
+    for place, part in _parts(value):
+        if not isinstance(part, str):
+            continue
+        if "\0" in part:
+            raise _malformed(f"a string contains a NUL character, on {place}")
+        if any("\ud800" <= character <= "\udfff" for character in part):
+            raise _malformed(f"a string contains half a surrogate pair, on {place}")
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every part of a value, the keys of objects too, and where it is."""
+    remaining = [("instance", value)]
     while remaining:
-        item = remaining.pop()
-        if isinstance(item, str):
-            if "\0" in item:
-                raise _malformed("a string contains a NUL character")
-            if any("\ud800" <= character <= "\udfff" for character in item):
-                raise _malformed("a string contains half a surrogate pair")
-        elif isinstance(item, dict):
-            remaining.extend(item)
-            remaining.extend(item.values())
+        place, item = remaining.pop()
+        yield place, item
+        if isinstance(item, dict):
+            yield from ((f"the key {key!r} of {place}", key) for key in item)
+            remaining.extend((f"{place}[{key!r}]", child) for key, child in item.items())
         elif isinstance(item, list):
-            remaining.extend(item)
+            remaining.extend((f"{place}[{number}]", child) for number, child in enumerate(item))
 
 
 def _refuse_depth(value: Any) -> None:
@@ -123,4 +161,8 @@ def _refuse_depth(value: Any) -> None:
             for child in (item.values() if isinstance(item, dict) else item)
         ]
     if level:
-        raise _malformed("nested too deeply")
+        raise _nested_too_deeply()
+
+
+def _nested_too_deeply() -> HttpError:
+    return _malformed(f"nested too deeply, expected at most {_DEPTH_MAX} levels")

@@ -26,6 +26,10 @@ _AMOUNT = re.compile(r"-?[0-9]+", re.ASCII)
 def parse(query_string: str, schema: Schema) -> Parameters:
     """The parameters, valid by the schema."""
     parameters = split(query_string)
+    for name in parameters:
+        # Patterns end in `$`, which a newline at the very end passes unseen.
+        if name.endswith("\n"):
+            raise HttpError(400, INVALID.format(f"{name!r} ends in a newline"))
     # A parameter that may not be repeated counts once, and which one depends on the parameter:
     # so both the last and the first must be good.
     last = {name: values[-1] for name, values in parameters.items()}
@@ -39,17 +43,32 @@ def parse(query_string: str, schema: Schema) -> Parameters:
 def split(query_string: str) -> Parameters:
     """The parameters as they came, unquoted."""
     try:
-        # WSGI hands over bytes as latin-1.
-        text = query_string.encode("latin-1").decode("utf-8")
-        pairs = parse_qsl(text, keep_blank_values=True, errors="strict")
-    except ValueError as error:  # which errors of encoding are, too
-        raise HttpError(400, INVALID.format(error)) from None
+        pairs = _unquote(query_string)
+    except UnicodeDecodeError:
+        raise HttpError(400, INVALID.format(_not_utf_8(query_string))) from None
     parameters: dict[str, list[str]] = {}
     for name, value in pairs:
         if "\0" in name or "\0" in value:
-            raise HttpError(400, INVALID.format("a NUL character is not allowed"))
+            raise HttpError(400, INVALID.format(f"a NUL character is not allowed in {name!r}"))
         parameters.setdefault(name, []).append(value)
     return parameters
+
+
+def _unquote(query_string: str) -> list[tuple[str, str]]:
+    # WSGI hands over bytes as latin-1.
+    text = query_string.encode("latin-1").decode("utf-8")
+    return parse_qsl(text, keep_blank_values=True, errors="strict")
+
+
+def _not_utf_8(query_string: str) -> str:
+    """Which parameter, as it came, is not UTF-8, and why."""
+    for parameter in query_string.split("&"):
+        try:
+            _unquote(parameter)
+        except UnicodeDecodeError as error:
+            name = parameter.partition("=")[0]
+            return f"{error} in {name!r}, which is expected to be UTF-8"
+    raise AssertionError("some parameter is not UTF-8")
 
 
 def once(parameters: Parameters, name: str) -> str | None:

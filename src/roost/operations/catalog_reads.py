@@ -2,7 +2,8 @@
 
 from roost.errors import ResourceClassNotFound, TraitNotFound
 from roost.model import NamedValue
-from roost.search.index import Catalog, Index, moment
+from roost.search.index import Catalog, Index
+from roost.search.nodes import moment
 from roost.service import Roost
 
 

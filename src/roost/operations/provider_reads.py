@@ -10,7 +10,8 @@ from roost.model import (
 )
 from roost.operations.known_names import check_classes, check_traits
 from roost.query import ProviderQuery
-from roost.search.index import Index, inventory_of, moment
+from roost.search.index import Index
+from roost.search.nodes import inventory_of, moment
 from roost.search.select import select
 from roost.service import Roost
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from roost.changes import Changes
-from roost.search.index import Index, Node, column_capacity, nodes_from
+from roost.search.index import Index
+from roost.search.nodes import Node, column_capacity, nodes_from
 
 
 def advance(index: Index, changes: Changes) -> None:

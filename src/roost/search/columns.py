@@ -68,8 +68,9 @@ class ClassColumn(Columns):
     )
 
     def __init__(self) -> None:
-        floats = {"allocation_ratio", "modified"}
-        super().__init__({name: float if name in floats else int for name in self.FIELDS})
+        # What the tables hold fits into 32 bits; capacity and the sum of what is used may not.
+        wide = {"allocation_ratio": float, "capacity": int, "used": int, "modified": float}
+        super().__init__({name: wide.get(name, np.int32) for name in self.FIELDS})
 
     def position(self, row: int) -> int | None:
         """Where the inventory of the provider in `row` stands."""

@@ -8,43 +8,15 @@ outnumber the living.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from roost.changes import NameRow, Rows
-from roost.model import SHARING_TRAIT, Inventory, capacity
-from roost.search.columns import CAPACITY_MAX, ClassColumn, Columns, Integers, Mask, SetTable
-
-
-class Stock(NamedTuple):
-    """An inventory as it enters the index: of one provider and class."""
-
-    class_id: int
-    total: int
-    reserved: int
-    min_unit: int
-    max_unit: int
-    step_size: int
-    allocation_ratio: float
-    modified: float
-    used: int
-
-
-class Node(NamedTuple):
-    """A provider as it enters the index."""
-
-    id: int
-    uuid: str
-    name: str
-    generation: int
-    parent_id: int | None
-    modified: float
-    traits: tuple[int, ...]  # trait ids, ascending
-    aggregates: tuple[str, ...]  # UUIDs, in the order in which they became known
-    stocks: tuple[Stock, ...]  # by class id, ascending
+from roost.model import SHARING_TRAIT
+from roost.search.columns import ClassColumn, Columns, Integers, Mask, SetTable
+from roost.search.nodes import Node, Stock, column_capacity, nodes_from, timestamp
 
 
 class RowColumns(Columns):
@@ -61,12 +33,13 @@ class RowColumns(Columns):
     modified: npt.NDArray[np.float64]
 
     def __init__(self) -> None:
-        numbers = ("generation", "parent", "root", "last", "traits", "aggregates")
+        # Rows and numbers of sets fit into 32 bits, and there are many of them.
+        small = ("parent", "root", "last", "traits", "aggregates", "tree_aggregates")
         super().__init__(
             {
                 "live": bool,
-                **dict.fromkeys(numbers, int),
-                "tree_aggregates": int,
+                "generation": int,
+                **dict.fromkeys(small, np.int32),
                 "modified": float,
             }
         )
@@ -106,6 +79,7 @@ class Index:
         self.uuids: list[str] = []
         self.names: list[str] = []
         self.row_classes: list[tuple[int, ...]] = []  # class ids of each row, ascending
+        self._class_sets: dict[tuple[int, ...], tuple[int, ...]] = {}  # each of them once
         self.row_of_id: dict[int, int] = {}
         self.row_of_uuid: dict[str, int] = {}
         self.row_of_name: dict[str, int] = {}
@@ -182,6 +156,10 @@ class Index:
         self.append_trees(nodes)
 
     # -- reading -------------------------------------------------------------------------------
+
+    def class_set(self, class_ids: Iterable[int]) -> tuple[int, ...]:
+        members = tuple(class_ids)
+        return self._class_sets.setdefault(members, members)
 
     def add_sharing(self, row: int, aggregates: Iterable[str]) -> None:
         self._sharing_rows = None
@@ -316,7 +294,7 @@ class _Batch:
         index.ids.append(node.id)
         index.uuids.append(node.uuid)
         index.names.append(node.name)
-        index.row_classes.append(tuple(stock.class_id for stock in node.stocks))
+        index.row_classes.append(index.class_set(stock.class_id for stock in node.stocks))
         index.row_of_id[node.id] = row
         index.row_of_uuid[node.uuid] = row
         index.row_of_name[node.name] = row
@@ -342,69 +320,3 @@ class _Batch:
         index.rows.extend(self._rows)
         for class_id, lists in self._stocks.items():
             index.columns.setdefault(class_id, ClassColumn()).extend(lists)
-
-
-def column_capacity(stock: Stock) -> int:
-    exact = capacity(stock.total, stock.reserved, stock.allocation_ratio)
-    # A living inventory is never negative in the column: that is the mark of the dead.
-    return min(max(exact, 0), CAPACITY_MAX)
-
-
-def inventory_of(stock: Stock) -> Inventory:
-    return Inventory(
-        total=stock.total,
-        reserved=stock.reserved,
-        min_unit=stock.min_unit,
-        max_unit=stock.max_unit,
-        step_size=stock.step_size,
-        allocation_ratio=stock.allocation_ratio,
-    )
-
-
-def nodes_from(rows: Rows) -> dict[int, Node]:
-    """The providers among `rows`, by id."""
-    traits: dict[int, list[int]] = {}
-    for provider_id, trait_id in rows.traits:
-        traits.setdefault(provider_id, []).append(trait_id)
-    aggregates: dict[int, list[str]] = {}
-    for provider_id, aggregate in rows.aggregates:
-        aggregates.setdefault(provider_id, []).append(aggregate)
-    used = {(provider_id, class_id): amount for provider_id, class_id, amount in rows.usages}
-    stocks: dict[int, list[Stock]] = {}
-    for (
-        provider_id,
-        class_id,
-        total,
-        reserved,
-        low,
-        high,
-        step,
-        ratio,
-        modified,
-    ) in rows.inventories:
-        taken = used.get((provider_id, class_id), 0)
-        stock = Stock(class_id, total, reserved, low, high, step, ratio, timestamp(modified), taken)
-        stocks.setdefault(provider_id, []).append(stock)
-    return {
-        number: Node(
-            id=number,
-            uuid=uuid,
-            name=name,
-            generation=generation,
-            parent_id=parent_id,
-            modified=timestamp(modified),
-            traits=tuple(sorted(traits.get(number, ()))),
-            aggregates=tuple(aggregates.get(number, ())),
-            stocks=tuple(sorted(stocks.get(number, ()))),
-        )
-        for number, uuid, name, generation, _root_id, parent_id, modified in rows.providers
-    }
-
-
-def timestamp(moment: datetime | None) -> float:
-    """A time of the tables (UTC without a zone) as a number, 0 where there is none."""
-    return 0.0 if moment is None else moment.replace(tzinfo=UTC).timestamp()
-
-
-def moment(number: float) -> datetime:
-    return datetime.fromtimestamp(number, UTC).replace(tzinfo=None)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from roost.model import INTEGER_MAX
 from roost.query import AggregateRule, RequestGroup, TraitRule
 from roost.search.columns import ClassColumn, Integers, Mask
 from roost.search.index import Index
@@ -122,6 +123,9 @@ def trait_sets_accepted(index: Index, rule: TraitRule) -> Mask:
 
 def fits_mask(column: ClassColumn, where: slice | Integers, amount: int) -> Mask:
     """`model.fits` for many inventories at once."""
+    if amount > INTEGER_MAX:
+        # More than any max_unit, and more than some columns can compute with.
+        return np.zeros(len(column.row[where]), dtype=np.bool_)
     fitting: Mask = (
         (amount <= column.capacity[where] - column.used[where])
         & (column.min_unit[where] <= amount)

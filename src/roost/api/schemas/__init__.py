@@ -54,7 +54,18 @@ def _pattern(
         yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
-_Validator = extend(jsonschema.Draft7Validator, {"pattern": _pattern})
+def _is_integer(checker: object, value: object) -> bool:
+    # JSON does not tell 1.0 from 1, but what no column holds is no integer of this API.
+    if isinstance(value, float):
+        return value.is_integer() and abs(value) < 2**63
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_Validator = extend(
+    jsonschema.Draft7Validator,
+    {"pattern": _pattern},
+    type_checker=jsonschema.Draft7Validator.TYPE_CHECKER.redefine("integer", _is_integer),
+)
 
 # A validator for each schema, by identity: schemas are made once and never change.
 _validators: dict[int, tuple[Schema, Any]] = {}
@@ -68,4 +79,9 @@ def validate(value: object, schema: Schema, sentence: str) -> None:
         _validators[id(schema)] = (schema, validator)
     error = jsonschema.exceptions.best_match(validator.iter_errors(value))
     if error is not None:
+        # Where it is, from the outermost value on, also if it is one of several alternatives.
+        error.relative_path, error.relative_schema_path = (
+            error.absolute_path,
+            error.absolute_schema_path,
+        )
         raise HttpError(400, sentence.format(error))

@@ -8,6 +8,9 @@ CLASS_PATTERN = "^[A-Z0-9_]+$"
 
 _GENERATION = {"type": "integer"}
 
+# The largest number that a FLOAT of MySQL holds.
+_FLOAT_MAX = 3.40282e38
+
 
 def _unit(minimum: int) -> dict[str, Any]:
     return {"type": "integer", "maximum": INTEGER_MAX, "minimum": minimum}
@@ -23,7 +26,7 @@ _INVENTORY: dict[str, Any] = {
         "min_unit": _unit(1),
         "max_unit": _unit(1),
         "step_size": _unit(1),
-        "allocation_ratio": {"type": "number", "maximum": 3.40282e38},
+        "allocation_ratio": {"type": "number", "maximum": _FLOAT_MAX, "minimum": -_FLOAT_MAX},
     },
     "required": ["total"],
     "additionalProperties": False,

@@ -1,0 +1,102 @@
+"""Providers on their way from the tables into the index."""
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from roost.changes import Rows
+from roost.model import Inventory, capacity
+from roost.search.columns import CAPACITY_MAX
+
+
+class Stock(NamedTuple):
+    """An inventory as it enters the index: of one provider and class."""
+
+    class_id: int
+    total: int
+    reserved: int
+    min_unit: int
+    max_unit: int
+    step_size: int
+    allocation_ratio: float
+    modified: float
+    used: int
+
+
+class Node(NamedTuple):
+    """A provider as it enters the index."""
+
+    id: int
+    uuid: str
+    name: str
+    generation: int
+    parent_id: int | None
+    modified: float
+    traits: tuple[int, ...]  # trait ids, ascending
+    aggregates: tuple[str, ...]  # UUIDs, in the order in which they became known
+    stocks: tuple[Stock, ...]  # by class id, ascending
+
+
+def column_capacity(stock: Stock) -> int:
+    exact = capacity(stock.total, stock.reserved, stock.allocation_ratio)
+    # A living inventory is never negative in the column: that is the mark of the dead.
+    return min(max(exact, 0), CAPACITY_MAX)
+
+
+def inventory_of(stock: Stock) -> Inventory:
+    return Inventory(
+        total=stock.total,
+        reserved=stock.reserved,
+        min_unit=stock.min_unit,
+        max_unit=stock.max_unit,
+        step_size=stock.step_size,
+        allocation_ratio=stock.allocation_ratio,
+    )
+
+
+def nodes_from(rows: Rows) -> dict[int, Node]:
+    """The providers among `rows`, by id."""
+    traits: dict[int, list[int]] = {}
+    for provider_id, trait_id in rows.traits:
+        traits.setdefault(provider_id, []).append(trait_id)
+    aggregates: dict[int, list[str]] = {}
+    for provider_id, aggregate in rows.aggregates:
+        aggregates.setdefault(provider_id, []).append(aggregate)
+    used = {(provider_id, class_id): amount for provider_id, class_id, amount in rows.usages}
+    stocks: dict[int, list[Stock]] = {}
+    for (
+        provider_id,
+        class_id,
+        total,
+        reserved,
+        low,
+        high,
+        step,
+        ratio,
+        modified,
+    ) in rows.inventories:
+        taken = used.get((provider_id, class_id), 0)
+        stock = Stock(class_id, total, reserved, low, high, step, ratio, timestamp(modified), taken)
+        stocks.setdefault(provider_id, []).append(stock)
+    return {
+        number: Node(
+            id=number,
+            uuid=uuid,
+            name=name,
+            generation=generation,
+            parent_id=parent_id,
+            modified=timestamp(modified),
+            traits=tuple(sorted(traits.get(number, ()))),
+            aggregates=tuple(aggregates.get(number, ())),
+            stocks=tuple(sorted(stocks.get(number, ()))),
+        )
+        for number, uuid, name, generation, _root_id, parent_id, modified in rows.providers
+    }
+
+
+def timestamp(moment: datetime | None) -> float:
+    """A time of the tables (UTC without a zone) as a number, 0 where there is none."""
+    return 0.0 if moment is None else moment.replace(tzinfo=UTC).timestamp()
+
+
+def moment(number: float) -> datetime:
+    return datetime.fromtimestamp(number, UTC).replace(tzinfo=None)
