@@ -51,14 +51,10 @@ class Connection:
 
     def send(self, request: Request) -> Answer:
         message = encode(request)
-        kept = self._socket is not None
-        try:
-            return self._exchange(message)
-        except ConnectionError:
-            self.close()
-            if not kept:
-                raise
+        if self._socket is not None and is_closed(self._socket):
             # The service may close a connection that was idle.
+            self.close()
+        try:
             return self._exchange(message)
         except BaseException:
             # What is left of the answer must not be taken for the next one.
@@ -107,6 +103,17 @@ class Connection:
         if not part:
             raise ConnectionResetError("the service closed the connection")
         return part
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the other end has closed it; between answers there is nothing else to receive."""
+    connection.settimeout(0)
+    try:
+        return not connection.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def encode(request: Request) -> bytes:

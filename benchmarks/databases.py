@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+import sqlalchemy
+
 import servers
 
 DATABASES = ("mariadb", "postgresql", "sqlite")
@@ -62,6 +64,15 @@ class SQLite:
 
     def drop_database(self, url: str) -> None:
         Path(url.removeprefix("sqlite:///")).unlink()
+
+
+def version(url: str) -> str:
+    """The version of the server behind a URL."""
+    engine = sqlalchemy.create_engine(url)
+    with engine.connect() as connection:
+        numbers = connection.dialect.server_version_info or ()
+    engine.dispose()
+    return ".".join(str(number) for number in numbers if isinstance(number, int))
 
 
 @contextlib.contextmanager

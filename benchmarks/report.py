@@ -15,20 +15,24 @@ from benchmarks.tables import Table, comparison_table, growth_table, verdict_tab
 PICTURE = "performance-growth.svg"
 
 
-def tables(results: Results) -> Iterator[Table]:
+def measured(results: Results) -> Iterator[Table]:
     for result in results.worlds:
         yield world_table(result)
         if result.comparisons:
             yield comparison_table(result)
     if results.growth:
         yield growth_table(results.growth, results.memory_empty)
+
+
+def judged(results: Results) -> Iterator[Table]:
     table = verdict_table(results)
     if table.rows:
         yield table
 
 
 def print_results(results: Results, console: Console) -> None:
-    for table in tables(results):
+    # On a terminal the last lines are those that are seen.
+    for table in (*measured(results), *judged(results)):
         shown = RichTable(title=table.title, title_justify="left", box=box.SIMPLE)
         for position, column in enumerate(table.columns):
             # The last word of a row that says why is text, too.
@@ -57,7 +61,7 @@ def documentation(results: Results) -> Iterator[str]:
     yield "ratio is that of placements per second. A plain machine is"
     yield f"`resources={MACHINE}`; worlds are described in `benchmarks/worlds.py`."
     yield ""
-    for table in tables(results):
+    for table in (*judged(results), *measured(results)):
         yield from markdown(table)
     if results.growth:
         yield f"![CPU of one search as the cloud grows]({PICTURE})"
@@ -69,7 +73,9 @@ def _settings(results: Results) -> Iterator[str]:
     yield "## Machine, versions, settings"
     yield ""
     yield f"- {results.machine}; the client runs on it, too, and everything is on loopback."
-    yield "- " + ", ".join(f"{name} {version}" for name, version in results.versions.items()) + "."
+    databases = {result.database: result.database_version for result in results.worlds}
+    versions = results.versions | databases
+    yield "- " + ", ".join(f"{name} {version}" for name, version in versions.items()) + "."
     yield f"- The reference: uwsgi without a router in front, {PROCESSES} processes of"
     yield f"  {REFERENCE_THREADS} threads; on PostgreSQL through psycopg2. A request that takes it"
     yield f"  more than {REQUEST_SECONDS_MAX} seconds is given up, and its ratio is a lower bound."
@@ -97,7 +103,7 @@ def _settings(results: Results) -> Iterator[str]:
 
 
 def markdown(table: Table) -> Iterator[str]:
-    yield f"## {table.title[0].upper()}{table.title[1:]}"
+    yield f"## {table.title}"
     yield ""
     yield "| " + " | ".join(table.columns) + " |"
     yield "|---" + "|--:" * (len(table.columns) - 1) + "|"

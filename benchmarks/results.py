@@ -53,6 +53,7 @@ class WorldResult(msgspec.Struct, kw_only=True):
 
     world: str
     database: str
+    database_version: str = ""
     providers: int
     allocations: int
     # By side, then by the key of the case.

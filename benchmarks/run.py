@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.check import compare
-from benchmarks.databases import Database
+from benchmarks.databases import Database, version
 from benchmarks.load import Dump, create_schema
 from benchmarks.measure import Effort, measure
 from benchmarks.place import place
@@ -51,6 +51,7 @@ def run_world(
             stack.callback(database.drop_database, url)
             create_schema(url)
             dump.load(url)
+            result.database_version = version(url)
             say(f"{name}: starting {side_name}")
             sides[side_name] = stack.enter_context(SIDES[side_name](url, Path(path)))
         if check and "roost" in sides:

@@ -176,8 +176,8 @@ class Reference(Side):
             "--die-on-term",
             "--no-orphans",
             "--disable-logging",
-            # Some requests would take hours and all memory.
-            *("--harakiri", str(REQUEST_SECONDS_MAX)),
+            # Some requests would take hours and all memory. The client gives up first.
+            *("--harakiri", str(REQUEST_SECONDS_MAX + 30)),
             *("--limit-as", str(REFERENCE_MEGABYTES_MAX)),
         ]
 

@@ -106,7 +106,7 @@ def growth_row(point: GrowthResult, memory_empty: int) -> tuple[str, ...]:
 
 def verdict_table(results: Results) -> Table:
     return Table(
-        "what must be reached",
+        "What must be reached",
         ("", "at least", "aim", "measured", ""),
         [(one.title, one.at_least, one.aim, one.measured, one.word) for one in verdicts(results)],
     )

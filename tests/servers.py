@@ -24,6 +24,8 @@ import pytest
 
 # The kinds of database that roost supports, by the names of their fixtures.
 DATABASES = ("sqlite", "postgresql", "mariadb")
+# Those that are reached through a connection.
+SERVERS = ("postgresql", "mariadb")
 
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 15

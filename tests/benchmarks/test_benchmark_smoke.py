@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 300
@@ -26,12 +25,6 @@ def benchmark(folder: Path, *arguments: str) -> tuple[str, Any]:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, msgspec.json.decode(path.read_bytes())
-
-
-@pytest.fixture(autouse=True)
-def _needs_uwsgi() -> None:
-    if not (Path(sys.executable).parent / "uwsgi").exists():
-        pytest.skip("uwsgi is not installed: scripts/benchmark installs it")
 
 
 class TestOneWorld:

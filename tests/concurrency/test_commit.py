@@ -13,15 +13,13 @@ from roost.operations.consumer_reads import read_consumer
 from roost.service import Roost
 from roost.store import writer as writer_module
 from roost.store.store import Store
+from servers import SERVERS
 
 OpenRoost = Callable[[], Roost]
 
 
-@pytest.fixture
-def server_url(database_url: str) -> str:
-    if database_url.startswith("sqlite"):
-        pytest.skip("there is no connection to a file that could be lost")
-    return database_url
+# There is no connection to a file that could be lost.
+on_servers = pytest.mark.parametrize("database_url", SERVERS, indirect=True)
 
 
 def break_connection(dbapi_connection: Any) -> None:
@@ -64,10 +62,9 @@ class Breaks:
         self.original(dbapi_connection)
 
 
+@on_servers
 @pytest.mark.parametrize("after", [False, True])
-def test_a_commit_without_an_answer_is_resolved(
-    server_url: str, open_roost: OpenRoost, after: bool
-) -> None:
+def test_a_commit_without_an_answer_is_resolved(open_roost: OpenRoost, after: bool) -> None:
     """Whether COMMIT took place or not: the claim stands once, and its writer is told so."""
     roost = open_roost()
     provider(roost, "host", VCPU=10)
@@ -84,7 +81,8 @@ def test_a_commit_without_an_answer_is_resolved(
     assert roost.store.changes_since(follower) is not None
 
 
-def test_a_restarted_server_costs_a_retry(server_url: str, open_roost: OpenRoost) -> None:
+@on_servers
+def test_a_restarted_server_costs_a_retry(open_roost: OpenRoost) -> None:
     """Every pooled connection is dead; nobody notices."""
     roost, other = open_roost(), open_roost()
     provider(roost, "host", VCPU=10)
@@ -129,8 +127,9 @@ def test_a_database_without_tables_is_unavailable(database_url: str) -> None:
     store.dispose()
 
 
+@on_servers
 def test_an_outcome_that_cannot_be_found_out_is_said(
-    server_url: str, open_roost: OpenRoost, monkeypatch: pytest.MonkeyPatch
+    open_roost: OpenRoost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     roost = open_roost()
     provider(roost, "host", VCPU=10)

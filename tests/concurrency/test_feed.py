@@ -15,6 +15,7 @@ from roost.operations.create_provider import create_provider
 from roost.service import Roost
 from roost.store import writer as writer_module
 from roost.store.schema import metadata, roost_changes, roost_writers
+from servers import SERVERS
 
 OpenRoost = Callable[[], Roost]
 
@@ -40,12 +41,10 @@ def paused_before_commit(roost: Roost) -> Iterator[tuple[threading.Event, thread
         resume.set()
 
 
-def test_a_transaction_passed_by_others_is_not_missed(
-    open_roost: OpenRoost, database_url: str
-) -> None:
+# SQLite lets nobody pass a transaction that writes.
+@pytest.mark.parametrize("database_url", SERVERS, indirect=True)
+def test_a_transaction_passed_by_others_is_not_missed(open_roost: OpenRoost) -> None:
     """The slow writer took its number first and commits last, with readers in between."""
-    if database_url.startswith("sqlite"):
-        pytest.skip("SQLite lets nobody pass a transaction that writes")
     slow, fast, reader = open_roost(), open_roost(), open_roost()
     for name in ("a", "b"):
         provider(slow, name, VCPU=20)
@@ -66,12 +65,10 @@ def test_a_transaction_passed_by_others_is_not_missed(
     assert follower.reloads == 1
 
 
-def test_threads_of_one_process_become_visible_in_order(
-    open_roost: OpenRoost, database_url: str
-) -> None:
+# SQLite has one writing transaction at a time anyway.
+@pytest.mark.parametrize("database_url", SERVERS, indirect=True)
+def test_threads_of_one_process_become_visible_in_order(open_roost: OpenRoost) -> None:
     """A thread that is slow at COMMIT holds the numbers that come after its own."""
-    if database_url.startswith("sqlite"):
-        pytest.skip("SQLite has one writing transaction at a time anyway")
     roost, reader = open_roost(), open_roost()
     for name in ("a", "b"):
         provider(roost, name, VCPU=20)

@@ -172,9 +172,8 @@ def test_aggregates_are_read_in_the_order_in_which_they_became_known(roost: Roos
     assert read_aggregates(roost, provider_uuid=HOST).aggregates == tuple(uuids)
 
 
+@pytest.mark.parametrize("database_url", ["mariadb"], indirect=True)
 def test_mysql_sessions(database_url: str) -> None:
-    if not database_url.startswith("mysql"):
-        pytest.skip("about MySQL")
     store = Store.open(database_url, mysql_sql_mode="ANSI")
     with store.engine.connect() as connection:
         modes = str(connection.scalar(text("SELECT @@sql_mode")))
