@@ -12,6 +12,11 @@ Mask = npt.NDArray[np.bool_]
 # Capacity is an exact integer of any size; in a column it is cut here, far above all amounts.
 CAPACITY_MAX = 2**62
 
+# How many answers a table of sets keeps.
+ANSWERS_MAX = 64
+
+_NOTHING: Mask = np.empty(0, dtype=np.bool_)
+
 
 class Columns:
     """Columns of equal length that grow at the end, doubling their room.
@@ -97,6 +102,7 @@ class SetTable(Generic[Member]):
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[Member, ...], int] = {}
+        self._answers: dict[frozenset[Member], Mask] = {}
         self.members: list[tuple[Member, ...]] = []
 
     def number(self, members: Iterable[Member]) -> int:
@@ -108,13 +114,24 @@ class SetTable(Generic[Member]):
         return found
 
     def holding_any(self, wanted: Iterable[Member]) -> Mask:
-        """For each set of the table: whether it holds one of `wanted`."""
-        wanted = frozenset(wanted)
-        return np.fromiter(
-            (not wanted.isdisjoint(members) for members in self.members),
-            dtype=np.bool_,
-            count=len(self.members),
-        )
+        """For each set of the table: whether it holds one of `wanted`.
+
+        Clouds ask the same few questions again and again, so answers are kept; only sets that
+        are new since then are looked at.
+        """
+        key = frozenset(wanted)
+        known = self._answers.pop(key, _NOTHING)
+        if len(known) < len(self.members):
+            new = self.members[len(known) :]
+            more = np.fromiter(
+                (not key.isdisjoint(members) for members in new), dtype=np.bool_, count=len(new)
+            )
+            known = np.concatenate([known, more])
+        # Put last again: the first ones are those that nobody asked for lately.
+        self._answers[key] = known
+        if len(self._answers) > ANSWERS_MAX:
+            del self._answers[next(iter(self._answers))]
+        return known
 
 
 def ragged_range(starts: Integers, counts: Integers) -> Integers:
