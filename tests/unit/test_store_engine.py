@@ -13,7 +13,7 @@ from roost.model import ConsumerChange, Inventory, InventoryChange
 from roost.operations.allocate import allocate
 from roost.operations.consumer_reads import read_consumer, read_project_usages
 from roost.operations.create_provider import create_provider
-from roost.operations.provider_reads import read_aggregates, read_inventories
+from roost.operations.provider_reads import read_aggregates, read_inventories, read_provider
 from roost.operations.replace_aggregates import replace_aggregates
 from roost.operations.replace_inventories import replace_inventories
 from roost.service import Roost
@@ -184,3 +184,22 @@ def test_mysql_sessions(database_url: str) -> None:
     level = store._database.read(lambda connection: connection.execute(ISOLATION).one().Value)
     assert level == "REPEATABLE-READ"
     store.dispose()
+
+
+def test_rows_of_old_databases_without_generation_and_root(database_url: str, roost: Roost) -> None:
+    """Old releases of Placement left both empty; then the generation is 0, and the root itself."""
+    with roost.store.engine.begin() as connection:
+        connection.execute(
+            update(resource_providers).values(generation=None, root_provider_id=None)
+        )
+    adopted = Roost(Store.open(database_url), Settings())
+    shown = read_provider(adopted, uuid=HOST)
+    assert (shown.generation, shown.root_uuid) == (0, HOST)
+    put_inventory(adopted)
+    consumer = str(uuid.uuid4())
+    allocate(adopted, changes=[change(consumer, project_id="p", user_id="u")])
+    assert read_provider(adopted, uuid=HOST).generation == 2
+    held = read_consumer(adopted, consumer_uuid=consumer)
+    assert held is not None
+    assert held.allocations[HOST].provider_generation == 2
+    adopted.close()

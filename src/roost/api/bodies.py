@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from roost.api import schemas
@@ -46,7 +46,7 @@ def decode(body: bytes) -> Any:
     except RecursionError:
         raise _nested_too_deeply() from None
     except _StrangeNumber as error:
-        raise _malformed(f"{error}{_place_of_strange_number(text)}") from None
+        raise _malformed(_placed(error, text)) from None
     except ValueError as error:  # which errors of encoding and of JSON are, too
         raise _malformed(str(error)) from None
     # Neither can be without an escape, so most bodies need no second look.
@@ -103,8 +103,8 @@ def _constant(name: str) -> float:
     raise _StrangeNumber(f"{name} is not a number")
 
 
-def _place_of_strange_number(text: str) -> str:
-    """Where the first strange number is: only a second reading, which keeps it, can tell."""
+def _placed(found: _StrangeNumber, text: str) -> str:
+    """What is wrong with a number, and where: only a second reading, which keeps it, can tell."""
 
     def keep(convert: Callable[[str], float]) -> Callable[[str], object]:
         def converted(digits: str) -> object:
@@ -118,37 +118,60 @@ def _place_of_strange_number(text: str) -> str:
     try:
         value = json.loads(
             text,
+            # Of a key that is given twice only the last value would be kept.
+            object_pairs_hook=_unique_keys,
             parse_int=keep(_integer),
             parse_float=keep(_number),
             parse_constant=keep(_constant),
         )
     except (ValueError, RecursionError):
-        return ""  # what follows the number is not even JSON
-    places = (place for place, part in _parts(value) if isinstance(part, _StrangeNumber))
-    return f", on {next(places)}: expected a finite number of at most 64 bits"
+        return str(found)  # there is more that is wrong, and no value in which it has a place
+    for way, part in _parts(value):
+        if isinstance(part, _StrangeNumber):
+            return f"{part}, on {_place(way)}: expected a finite number of at most 64 bits"
+    return str(found)
 
 
 def _refuse_strange_text(value: Any) -> None:
-    for place, part in _parts(value):
-        if not isinstance(part, str):
-            continue
-        if "\0" in part:
-            raise _malformed(f"a string contains a NUL character, on {place}")
-        if any("\ud800" <= character <= "\udfff" for character in part):
-            raise _malformed(f"a string contains half a surrogate pair, on {place}")
+    for way, part in _parts(value):
+        for text in (part, *way[-1:]):
+            if not isinstance(text, str):
+                continue
+            if "\0" in text:
+                raise _malformed(f"a string contains a NUL character, on {_place(way)}")
+            if any("\ud800" <= character <= "\udfff" for character in text):
+                raise _malformed(f"a string contains half a surrogate pair, on {_place(way)}")
 
 
-def _parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """Every part of a value, the keys of objects too, and where it is."""
-    remaining = [("instance", value)]
-    while remaining:
-        place, item = remaining.pop()
-        yield place, item
-        if isinstance(item, dict):
-            yield from ((f"the key {key!r} of {place}", key) for key in item)
-            remaining.extend((f"{place}[{key!r}]", child) for key, child in item.items())
-        elif isinstance(item, list):
-            remaining.extend((f"{place}[{number}]", child) for number, child in enumerate(item))
+def _parts(value: Any) -> Iterator[tuple[Sequence[str | int], Any]]:
+    """Every part of a value, in order, with the keys that lead to it.
+
+    The keys are one list that changes as the walk goes on: a body can have millions of parts.
+    """
+    way: list[str | int] = []
+    yield way, value
+    levels = [_children(value)]
+    while levels:
+        for key, child in levels[-1]:
+            way.append(key)
+            yield way, child
+            if isinstance(child, dict | list):
+                levels.append(_children(child))
+                break
+            way.pop()
+        else:
+            levels.pop()
+            del way[-1:]
+
+
+def _children(value: Any) -> Iterator[tuple[str | int, Any]]:
+    if isinstance(value, dict):
+        return iter(value.items())
+    return iter(enumerate(value if isinstance(value, list) else ()))
+
+
+def _place(way: Sequence[str | int]) -> str:
+    return "instance" + "".join(f"[{key!r}]" for key in way)
 
 
 def _refuse_depth(value: Any) -> None:

@@ -29,6 +29,7 @@ from roost.store.failures import RetryNeeded
 from roost.store.rows import chunks, modified
 from roost.store.schema import (
     inventories,
+    provider_generation,
     resource_provider_aggregates,
     resource_provider_traits,
     resource_providers,
@@ -75,7 +76,7 @@ _SELECT = select(
     _table.c.id,
     _table.c.uuid,
     _table.c.name,
-    _table.c.generation,
+    provider_generation.label("generation"),
     _table.c.parent_provider_id.label("parent_id"),
     func.coalesce(_table.c.root_provider_id, _table.c.id).label("root_id"),
     select(_parent.c.uuid)
@@ -110,7 +111,7 @@ _LOCK_IDS = _locked(_BY_ID)
 _LOCK_BOTH = _locked(or_(_BY_UUID, _BY_ID))
 _ADVANCE = (
     update(_table)
-    .where(_table.c.id == bindparam("provider"), _table.c.generation == bindparam("before"))
+    .where(_table.c.id == bindparam("provider"), provider_generation == bindparam("before"))
     .values(generation=bindparam("after"))
 )
 _ADVANCE_MODIFIED = _ADVANCE.values(updated_at=bindparam("now"))
@@ -189,12 +190,12 @@ class Providers:
             if len(steps) > 1
             else steps.pop()
         )
-        values: dict[str, Any] = {"generation": _table.c.generation + step}
+        values: dict[str, Any] = {"generation": provider_generation + step}
         if modified:
             values["updated_at"] = self._session.now
         unchanged = or_(
             *(
-                and_(_table.c.id == id, _table.c.generation == generation)
+                and_(_table.c.id == id, provider_generation == generation)
                 for id, (generation, _) in by_id.items()
             )
         )
@@ -273,7 +274,7 @@ class Providers:
         # itself, which MySQL takes for a reference that forbids to delete it.
         guarded = self._execute(
             update(_table)
-            .where(_table.c.id == provider.id, _table.c.generation == provider.generation)
+            .where(_table.c.id == provider.id, provider_generation == provider.generation)
             .values(root_provider_id=None)
         ).rowcount
         if not guarded:

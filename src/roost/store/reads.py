@@ -33,6 +33,7 @@ from roost.store.schema import (
     consumer_types,
     consumers,
     projects,
+    provider_generation,
     resource_classes,
     resource_providers,
     traits,
@@ -49,7 +50,7 @@ _CONSUMER = (
         func.coalesce(consumer_types.c.name, UNKNOWN_CONSUMER_TYPE).label("consumer_type"),
         modified(consumers).label("consumer_modified"),
         resource_providers.c.uuid.label("provider_uuid"),
-        resource_providers.c.generation.label("provider_generation"),
+        provider_generation.label("provider_generation"),
         resource_classes.c.name.label("resource_class"),
         allocations.c.used,
         modified(allocations).label("modified"),
@@ -67,7 +68,7 @@ _CONSUMER = (
 # A provider of whom nobody holds anything is one row without a consumer.
 _PROVIDER = (
     select(
-        resource_providers.c.generation,
+        provider_generation.label("generation"),
         allocations.c.consumer_id,
         consumers.c.generation.label("consumer_generation"),
         resource_classes.c.name.label("resource_class"),

@@ -10,6 +10,7 @@ from roost.store.schema import (
     allocations,
     inventories,
     placement_aggregates,
+    provider_generation,
     resource_classes,
     resource_provider_aggregates,
     resource_provider_traits,
@@ -36,7 +37,7 @@ _PROVIDERS = select(
     resource_providers.c.id,
     resource_providers.c.uuid,
     resource_providers.c.name,
-    resource_providers.c.generation,
+    provider_generation.label("generation"),
     # Rows of early Placement releases have no root: they are their own.
     func.coalesce(resource_providers.c.root_provider_id, resource_providers.c.id),
     resource_providers.c.parent_provider_id,

@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    func,
     text,
 )
 from sqlalchemy.dialects.mysql import MEDIUMTEXT
@@ -53,6 +54,9 @@ resource_providers = Table(
     Index("resource_providers_parent_provider_id_idx", "parent_provider_id"),
     mysql_engine=INNODB,
 )
+
+# Old releases of Placement left it empty, which is where counting begins.
+provider_generation = func.coalesce(resource_providers.c.generation, 0)
 
 inventories = Table(
     "inventories",
