@@ -40,10 +40,10 @@ QUICK = Plan(
     worlds=[("cloud-1000", "mariadb")],
     growth=[1_000, 12_000],
     efforts={
-        "reference": Effort(1, 20, 2.0, 20.0),
-        "roost": Effort(20, 200, 2.0, 20.0),
+        "reference": Effort(1, 20, 2.0, 15.0),
+        "roost": Effort(20, 200, 2.0, 15.0),
     },
-    place_seconds={"reference": 15.0, "roost": 5.0},
+    place_seconds={"reference": 12.0, "roost": 5.0},
 )
 FULL = Plan(
     worlds=[

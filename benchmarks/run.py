@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.check import compare
+from benchmarks.client import Request
 from benchmarks.databases import Database, version
 from benchmarks.load import Dump, create_schema
 from benchmarks.measure import Effort, measure
@@ -13,11 +14,13 @@ from benchmarks.place import place
 from benchmarks.requests import PLACE_KEY, PLACE_TITLE, cases_for
 from benchmarks.results import Comparison, WorldResult
 from benchmarks.sides import Reference, Roost, Side
-from benchmarks.worlds import World, add_wide_host, build
+from benchmarks.worlds import WIDE_CLASS, World, add_wide_host, build
 
 SIDES: dict[str, type[Side]] = {"reference": Reference, "roost": Roost}
 # Where a whole answer of the reference still fits into memory and patience.
 CHECK_HOSTS_MAX = 2_000
+# A search, so that everything is there afterwards, but one that a single host can serve.
+CHEAP_SEARCH = Request("GET", f"/allocation_candidates?resources={WIDE_CLASS}:1")
 
 Say = Callable[[str], None]
 
@@ -54,6 +57,7 @@ def run_world(
             result.database_version = version(url)
             say(f"{name}: starting {side_name}")
             sides[side_name] = stack.enter_context(SIDES[side_name](url, Path(path)))
+            sides[side_name].warm_up(CHEAP_SEARCH)
         if check and "roost" in sides:
             result.comparisons = check_world(name, sides, keys, say)
         # One after the other, or they would take each other's processor.
@@ -63,13 +67,18 @@ def run_world(
                 say(f"{name}, {side_name}: {PLACE_TITLE}")
                 # As the reference's own performance jobs do, so that clients meet less often.
                 side.randomize = True
-                side.restart()
+                restart(side)
                 result.placing[side_name] = place(
                     side,
                     database.process_id,
                     place_seconds[side_name],
                 )
     return result
+
+
+def restart(side: Side) -> None:
+    side.restart()
+    side.warm_up(CHEAP_SEARCH)
 
 
 def check_world(
@@ -106,4 +115,4 @@ def measure_side(
             timings[case.key] = measure(case, world, side, database.process_id, effort)
             if timings[case.key].failure:
                 # It may still be busy with what nobody waits for any longer.
-                side.restart()
+                restart(side)

@@ -24,6 +24,7 @@ REFERENCE_THREADS = 25
 REFERENCE_MEGABYTES_MAX = 6144
 START_SECONDS_MAX = 300
 STOP_SECONDS_MAX = 20
+WARM_UP_CONNECTIONS = 8
 REQUEST_SECONDS_MAX = 120
 
 # One file for both: roost reads the reference's options. Requests are not logged on either side.
@@ -86,6 +87,12 @@ class Side:
         """Begin anew, in the middle of whatever it does."""
         self._kill()
         self._start()
+
+    def warm_up(self, request: Request) -> None:
+        """Let every process have answered: which of them gets a connection is left to chance."""
+        for _ in range(WARM_UP_CONNECTIONS * self.processes):
+            with self.connect() as connection:
+                connection.send(request)
 
     def _start(self) -> None:
         (self._folder / "placement.conf").write_text(CONFIGURATION.format(randomize=self.randomize))

@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 from benchmarks.requests import PLACE_TITLE, cases_for
 from benchmarks.results import GrowthResult, Placing, Results, Timing, WorldResult
-from benchmarks.targets import place_ratio, ratio, verdicts
+from benchmarks.targets import SIDES, place_ratio, ratio, verdicts
 
 NOTHING = "-"
-SIDES = ("reference", "roost")
 
 
 class Table(NamedTuple):

@@ -2,12 +2,9 @@
 
 import os
 import sqlite3
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 from urllib.parse import urlencode
 
@@ -15,10 +12,8 @@ import httpx
 
 from roost.query import AggregateRule, CandidateQuery, ProviderQuery, TraitRule
 from servers import free_port
+from service_process import ServiceProcess
 from world import HEADERS
-
-START_SECONDS_MAX = 60
-STOP_SECONDS_MAX = 15
 
 CONFIGURATION = """\
 [placement_database]
@@ -29,51 +24,38 @@ auth_strategy = noauth2
 """
 
 
-class Reference:
+class Reference(ServiceProcess):
     """Starts the reference on an SQLite file, and empties it for each world."""
 
     def __init__(self, folder: Path) -> None:
         self._database = folder / "reference.db"
         self._empty = folder / "empty.db"
-        self._output = folder / "reference.log"
         port = free_port()
         self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30)
         (folder / "placement.conf").write_text(CONFIGURATION.format(database=self._database))
-        self._environment = {**os.environ, "OS_PLACEMENT_CONFIG_DIR": str(folder)}
-        self._command = [
-            *(sys.executable, "-m", "granian", "placement.wsgi.api:application"),
-            *("--interface", "wsgi"),
-            *("--host", "127.0.0.1"),
-            *("--port", str(port)),
-            *("--workers", "1"),
-            *("--blocking-threads", "1"),
-        ]
+        super().__init__(
+            [
+                *(sys.executable, "-m", "granian", "placement.wsgi.api:application"),
+                *("--interface", "wsgi"),
+                *("--host", "127.0.0.1"),
+                *("--port", str(port)),
+                *("--workers", "1"),
+                *("--blocking-threads", "1"),
+            ],
+            environment={**os.environ, "OS_PLACEMENT_CONFIG_DIR": str(folder)},
+            output_path=folder / "reference.log",
+            # Reads the tables, so it answers only when they are there.
+            is_ready=lambda: self.client.get("/traits", headers=HEADERS).is_success,
+        )
 
     def __enter__(self) -> Self:
-        with self._output.open("wb") as output:
-            self._process = subprocess.Popen(
-                self._command,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        try:
-            self._wait_until_ready()
-        except BaseException:
-            self._stop()
-            raise
+        super().__enter__()
         copy_database(self._database, self._empty)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stop()
+    def stop(self) -> None:
+        self.client.close()
+        super().stop()
 
     def clear(self) -> None:
         """Back to a database without providers.
@@ -82,27 +64,6 @@ class Reference:
         standard names only.
         """
         copy_database(self._empty, self._database)
-
-    def _wait_until_ready(self) -> None:
-        deadline = time.monotonic() + START_SECONDS_MAX
-        while self._process.poll() is None and time.monotonic() < deadline:
-            try:
-                # Reads the tables, so it answers only when they are there.
-                if self.client.get("/traits", headers=HEADERS).is_success:
-                    return
-            except httpx.TransportError:
-                pass
-            time.sleep(0.2)
-        raise RuntimeError(f"the reference did not start:\n{self._output.read_text()}")
-
-    def _stop(self) -> None:
-        self.client.close()
-        self._process.terminate()
-        try:
-            self._process.wait(STOP_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
 
 
 def copy_database(source: Path, target: Path) -> None:
