@@ -21,9 +21,12 @@ class Roost:
     def __init__(self, store: Store, settings: Settings) -> None:
         self.store = store
         self.settings = settings
-        self._lock = Lock()
+        self._following = Lock()  # one thread at a time asks the feed; others read meanwhile
+        self._still = Lock()  # held while the index is read, and while it moves
         self._index: Index | None = None
         self._position: Position = {}
+        self._begun = 0  # how often catching up has begun
+        self._done = 0  # the last of these that is done
 
     @contextmanager
     def view(self) -> Iterator[Index]:
@@ -31,34 +34,45 @@ class Roost:
 
         Everything that was acknowledged before the call, by any process, is in it.
         """
-        with self._lock:
-            yield self._caught_up()
+        arrived = self._begun
+        with self._following:
+            # Who waited here may find that another thread has begun after it came, and is done.
+            if self._done <= arrived:
+                self._begun += 1
+                self._catch_up()
+                self._done = self._begun
+        with self._still:
+            assert self._index is not None
+            yield self._index
 
-    def _caught_up(self) -> Index:
+    def _catch_up(self) -> None:
         if self._index is not None:
             news = self.store.changes_since(self._position)
             if news is not None:
-                self._position, changes = news
-                if changes:
-                    advance(self._index, changes)
-                return self._index
+                position, changes = news
+                with self._still:
+                    if changes:
+                        advance(self._index, changes)
+                    self._position = position
+                return
             LOG.warning("the change feed has moved on without this process: loading the index anew")
-        self._index = self._load()
-        return self._index
+        position, index = self._load()
+        with self._still:
+            self._index, self._position = index, position
 
-    def _load(self) -> Index:
+    def _load(self) -> tuple[Position, Index]:
         # What is loaded stays. The garbage collector need not look at it while it comes in, nor
         # again and again later: with a large cloud that would stop requests for a second.
         gc.disable()
         try:
-            self._position, rows = self.store.load()
+            position, rows = self.store.load()
             index = Index.build(rows)
             del rows
         finally:
             gc.enable()
         gc.freeze()
         LOG.info("index loaded: %d providers", index.live_count)
-        return index
+        return position, index
 
     def close(self) -> None:
         self.store.dispose()
