@@ -1,6 +1,7 @@
 """A valid request for every route, and for every form that a body has had."""
 
 import dataclasses
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,7 @@ from generated.small_world import (
     USER,
     consumer_body,
 )
+from roost.api.routes import Route
 
 NEWEST = "1.39"
 
@@ -41,6 +43,15 @@ class Valid:
     query: tuple[tuple[str, str], ...] = ()
     body: Any = None  # None: no body
     version: str = NEWEST
+
+    def is_served_by(self, route: Route) -> bool:
+        version = tuple(map(int, self.version.split(".")))
+        pattern = re.sub(r"\{\w+\}", "[^/]+", route.path)
+        return (
+            route.method == self.method
+            and route.since <= version <= route.until
+            and re.fullmatch(pattern, self.path) is not None
+        )
 
     def __str__(self) -> str:
         parameters = "&".join(f"{name}={value}" for name, value in self.query)

@@ -4,8 +4,9 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-# How many requests are made from each test's beginning, on the whole.
-EXAMPLE_COUNT = int(os.environ.get("ROOST_EXAMPLES", "400"))
+_EXAMPLE_COUNT_USUAL = 400
+EXAMPLE_COUNT = int(os.environ.get("ROOST_EXAMPLES", _EXAMPLE_COUNT_USUAL))
+LONG = EXAMPLE_COUNT > _EXAMPLE_COUNT_USUAL
 DETERMINISTIC = os.environ.get("CI") == "true"
 
 

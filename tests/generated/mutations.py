@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from generated import hostile
 from generated.catalogue import Valid
-from generated.odd_json import Members, write
+from generated.changes import Draw, changed, changed_text, changed_value, places
+from generated.odd_json import write
 from generated.subject import TOKEN, version_header
 from generated.wire import RawRequest
 from roost.api.versions import VERSIONS
-
-Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 MUTATION_COUNT_MAX = 3
 
@@ -200,9 +199,8 @@ def change_path_segment(draw: Draw, draft: Draft) -> None:
 
 
 def change_query(draw: Draw, draft: Draft) -> None:
-    names = st.builds(
-        str.__add__, st.sampled_from(PARAMETERS), st.sampled_from(SUFFIXES)
-    ) | st.one_of(hostile.texts)
+    known = st.builds(str.__add__, st.sampled_from(PARAMETERS), st.sampled_from(SUFFIXES))
+    names = known | hostile.texts
     if not draft.query:
         draft.query.append((draw(names), draw(hostile.texts)))
         return
@@ -221,36 +219,8 @@ def change_query(draw: Draw, draft: Draft) -> None:
             draft.query.insert(position, (draw(names), draw(hostile.texts)))
 
 
-_SEPARATORS = re.compile(r"([,:!_-])")
-
-
-@st.composite
-def changed_text(draw: Draw, text: str) -> str:
-    """Another text, or the same with a part of it changed."""
-    parts = _SEPARATORS.split(text)
-    position = draw(st.integers(0, len(parts) - 1))
-    match draw(st.sampled_from(("all", "part", "insert", "drop", "repeat", "case", "many"))):
-        case "all":
-            return draw(hostile.texts)
-        case "part":
-            parts[position] = draw(hostile.texts)
-        case "insert":
-            parts.insert(position, draw(hostile.texts))
-        case "drop":
-            del parts[position]
-        case "repeat":
-            parts += [",", *parts]
-        case "case":
-            return text.swapcase()
-        case "many":
-            return ",".join([text] * draw(st.sampled_from((3, 50, 300))))
-    return "".join(parts)
-
-
 # ---------------------------------------------------------------------------------------------
 # Bodies
-
-Place = tuple[int, ...]
 
 
 def change_body(draw: Draw, draft: Draft) -> None:
@@ -273,81 +243,3 @@ def change_body(draw: Draw, draft: Draft) -> None:
             draft.body = draw(hostile.values)
         case "none":
             draft.body = None
-
-
-def places(value: Any, at: Place = ()) -> list[Place]:
-    """Where the parts of a value are, itself included."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    elif isinstance(value, Members):
-        value = [item for _, item in value]
-    if not isinstance(value, list):
-        return [at]
-    inside = [place for number, item in enumerate(value) for place in places(item, (*at, number))]
-    return [at, *inside]
-
-
-def changed(value: Any, place: Place, change: Callable[[Any], Any]) -> Any:
-    """The value with one of its parts changed."""
-    if not place:
-        return change(value)
-    first, *rest = place
-    if isinstance(value, dict):
-        value = Members(value.items())
-    if isinstance(value, Members):
-        key, item = value[first]
-        new = (key, changed(item, tuple(rest), change))
-        return Members([*value[:first], new, *value[first + 1 :]])
-    return [*value[:first], changed(value[first], tuple(rest), change), *value[first + 1 :]]
-
-
-@st.composite
-def changed_value(draw: Draw, value: Any) -> Any:
-    """Another value, or the same with a part of it changed."""
-    if draw(st.integers(0, 3)) == 0:
-        return draw(hostile.values)
-    if isinstance(value, dict):
-        value = Members(value.items())
-    if isinstance(value, Members):
-        return draw(changed_members(value))
-    if isinstance(value, list):
-        return draw(changed_list(value))
-    if isinstance(value, str):
-        return draw(changed_text(value))
-    if isinstance(value, int | float):
-        return draw(hostile.numbers)
-    return draw(hostile.scalars)
-
-
-@st.composite
-def changed_members(draw: Draw, members: Members) -> Members:
-    """An object with a member more, less, repeated, or under another key."""
-    extra = (draw(hostile.texts), draw(hostile.values))
-    if not members:
-        return Members([extra])
-    position = draw(st.integers(0, len(members) - 1))
-    key, value = members[position]
-    others = members[:position] + members[position + 1 :]
-    match draw(st.sampled_from(("add", "drop", "rename", "repeat", "differ"))):
-        case "drop":
-            return Members(others)
-        case "rename":
-            return Members([*others, (draw(changed_text(key)), value)])
-        case "repeat":
-            return Members([*members, (key, value)])
-        case "differ":
-            return Members([*members, (key, draw(hostile.values))])
-    return Members([*members, extra])
-
-
-@st.composite
-def changed_list(draw: Draw, items: list[Any]) -> list[Any]:
-    """A list with an item more or less, or many times as long."""
-    match draw(st.sampled_from(("add", "drop", "repeat", "many"))):
-        case "drop":
-            return items[1:]
-        case "repeat":
-            return items * 2
-        case "many":
-            return items * 1000
-    return [*items, draw(hostile.values)]

@@ -1,11 +1,15 @@
 """JSON that may say more than Python's values can: repeated keys, and tokens that are no JSON."""
 
+import dataclasses
 import json
 from typing import Any
 
 
-class Token(str):
+@dataclasses.dataclass(frozen=True)
+class Token:
     """Written as it is."""
+
+    text: str
 
 
 class Members(list[tuple[str, Any]]):
@@ -14,7 +18,7 @@ class Members(list[tuple[str, Any]]):
 
 def write(value: Any, *, ascii_only: bool = True) -> str:
     if isinstance(value, Token):
-        return str(value)
+        return value.text
     if isinstance(value, dict):
         value = Members(value.items())
     if isinstance(value, Members):

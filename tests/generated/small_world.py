@@ -53,6 +53,20 @@ GENERATIONS = {
 }
 CONSUMER_GENERATION = 1
 
+# What shows most of the world, however it was changed.
+READS = (
+    "/resource_providers?resources=VCPU:1",
+    f"/resource_providers/{CN1}/inventories",
+    f"/resource_providers/{CN2}/inventories",
+    f"/resource_providers/{SPARE}/inventories",
+    f"/resource_providers/{SPARE}/usages",
+    f"/allocations/{CONSUMER_1}",
+    f"/allocations/{CONSUMER_NEW}",
+    f"/usages?project_id={PROJECT}",
+    "/allocation_candidates?resources=VCPU:1&limit=50",
+    "/allocation_candidates?resources=MEMORY_MB:1,DISK_GB:10&limit=50",
+)
+
 # Sends a request with a body, and gives back the body of the answer; raises if it is refused.
 Ask = Callable[..., Any]
 

@@ -7,7 +7,6 @@ from generated.catalogue import VALID
 from generated.examples import example_settings
 from generated.mutations import mutated
 from generated.subject import Subject
-from generated.test_catalogue import serves
 from generated.wire import RawRequest
 from roost.api.routes import ROUTES, Route
 
@@ -16,7 +15,7 @@ CANDIDATES = [valid for valid in VALID if valid.path == "/allocation_candidates"
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 def test_almost_right_requests(subject: Subject, route: Route) -> None:
-    valid = [each for each in VALID if serves(route, each)]
+    valid = [each for each in VALID if each.is_served_by(route)]
 
     @example_settings(share=1 / 20)
     @given(mutated(valid))

@@ -2,8 +2,9 @@
 
 import json
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from roost.api import schemas
@@ -14,6 +15,9 @@ from roost.api.schemas import Schema
 _DEPTH_MAX = 32
 
 INTEGER_64_MAX = 2**63 - 1
+
+# What no database takes in a text: NUL, and half a surrogate pair.
+_STRANGE = re.compile("[\0\ud800-\udfff]")
 
 
 def read(body: bytes, schema: Schema, *, missing: Callable[[], object] | None = None) -> Any:
@@ -49,11 +53,11 @@ def decode(body: bytes) -> Any:
         raise _malformed(_placed(error, text)) from None
     except ValueError as error:  # which errors of encoding and of JSON are, too
         raise _malformed(str(error)) from None
-    # Neither can be without an escape, so most bodies need no second look.
-    if "\\u" in text:
-        _refuse_strange_text(value)
     if text.count("{") + text.count("[") > _DEPTH_MAX:
         _refuse_depth(value)
+    # Strange text cannot be without an escape, so most bodies need no second look.
+    if "\\u" in text:
+        _refuse_strange_text(value)
     return value
 
 
@@ -126,51 +130,45 @@ def _placed(found: _StrangeNumber, text: str) -> str:
         )
     except (ValueError, RecursionError):
         return str(found)  # there is more that is wrong, and no value in which it has a place
-    for way, part in _parts(value):
-        if isinstance(part, _StrangeNumber):
-            return f"{part}, on {_place(way)}: expected a finite number of at most 64 bits"
-    return str(found)
+    _refuse_depth(value)
+    strange = _find(value, lambda part: isinstance(part, _StrangeNumber))
+    if strange is None:
+        return str(found)
+    number, way = strange
+    return f"{number}, on {_place(way)}: expected a finite number of at most 64 bits"
 
 
 def _refuse_strange_text(value: Any) -> None:
-    for way, part in _parts(value):
-        for text in (part, *way[-1:]):
-            if not isinstance(text, str):
-                continue
-            if "\0" in text:
-                raise _malformed(f"a string contains a NUL character, on {_place(way)}")
-            if any("\ud800" <= character <= "\udfff" for character in text):
-                raise _malformed(f"a string contains half a surrogate pair, on {_place(way)}")
+    strange = _find(value, lambda part: isinstance(part, str) and _STRANGE.search(part))
+    if strange is not None:
+        text, way = strange
+        what = "a NUL character" if "\0" in text else "half a surrogate pair"
+        raise _malformed(f"a string contains {what}, on {_place(way)}")
 
 
-def _parts(value: Any) -> Iterator[tuple[Sequence[str | int], Any]]:
-    """Every part of a value, in order, with the keys that lead to it.
-
-    The keys are one list that changes as the walk goes on: a body can have millions of parts.
-    """
-    way: list[str | int] = []
-    yield way, value
-    levels = [_children(value)]
-    while levels:
-        for key, child in levels[-1]:
-            way.append(key)
-            yield way, child
-            if isinstance(child, dict | list):
-                levels.append(_children(child))
-                break
-            way.pop()
-        else:
-            levels.pop()
-            del way[-1:]
+# The keys that lead to a part of a value, the outermost first.
+_Way = list[str | int]
 
 
-def _children(value: Any) -> Iterator[tuple[str | int, Any]]:
+def _find(value: Any, is_strange: Callable[[Any], object]) -> tuple[Any, _Way] | None:
+    """The first part of a value, its keys included, that is strange, and the way to it."""
+    if is_strange(value):
+        return value, []
+    for key, child in _children(value):
+        found = (key, []) if is_strange(key) else _find(child, is_strange)
+        if found is not None:
+            part, way = found
+            return part, [key, *way]
+    return None
+
+
+def _children(value: Any) -> Iterable[tuple[str | int, Any]]:
     if isinstance(value, dict):
-        return iter(value.items())
-    return iter(enumerate(value if isinstance(value, list) else ()))
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()
 
 
-def _place(way: Sequence[str | int]) -> str:
+def _place(way: _Way) -> str:
     return "instance" + "".join(f"[{key!r}]" for key in way)
 
 

@@ -1,0 +1,94 @@
+"""How one request is refused: with which status, and in which words."""
+
+import dataclasses
+from typing import Any
+
+from generated.odd_json import write
+from generated.small_world import CN2, CONSUMER_NEW, GENERATIONS, SPARE, consumer_body
+from generated.subject import TOKEN, VERSION_NEWEST, version_header
+from generated.wire import RawRequest
+
+JSON = b"application/json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Refusal:
+    """One request, and what its refusal must say."""
+
+    title: str
+    request: RawRequest
+    status: int
+    words: tuple[str, ...]  # all of them are in the detail
+
+    def __str__(self) -> str:
+        return self.title
+
+
+def refusal(
+    title: str,
+    line: str,
+    *words: str,
+    status: int = 400,
+    body: Any = None,  # bytes are sent as they are, anything else as JSON
+    content_type: bytes | None = JSON,
+    version: str = VERSION_NEWEST,
+) -> Refusal:
+    """A refusal of "METHOD /target"."""
+    method, _, target = line.partition(" ")
+    headers = [TOKEN, version_header(version)]
+    if body is not None and content_type is not None:
+        headers.append((b"content-type", content_type))
+    if body is not None and not isinstance(body, bytes):
+        body = write(body).encode()
+    request = RawRequest(method.encode(), target.encode(), tuple(headers), body)
+    return Refusal(title, request, status, words)
+
+
+def provider(title: str, body: Any, *words: str, **options: Any) -> Refusal:
+    """A provider that cannot be created."""
+    return refusal(f"provider: {title}", "POST /resource_providers", *words, body=body, **options)
+
+
+def inventory(title: str, fields: str, *words: str, **options: Any) -> Refusal:
+    """An inventory of VCPU, whose fields are given as JSON, that a provider cannot have."""
+    head = f'{{"resource_provider_generation": {GENERATIONS[SPARE]}, "inventories": '
+    return refusal(
+        f"inventory: {title}",
+        f"PUT /resource_providers/{SPARE}/inventories",
+        *words,
+        body=f"{head}{fields}}}".encode(),
+        **options,
+    )
+
+
+def vcpu(title: str, field: str, value: str, *words: str) -> Refusal:
+    """One field of an inventory that is wrong."""
+    total = "" if field == "total" else '"total": 8, '
+    return inventory(title, f'{{"VCPU": {{{total}"{field}": {value}}}}}', field, "VCPU", *words)
+
+
+def claim(title: str, resources: str, *words: str, **options: Any) -> Refusal:
+    """Resources, given as JSON, that a consumer cannot take from a provider."""
+    body = write(consumer_body(CONSUMER_NEW, allocations={CN2: {"resources": "HERE"}}))
+    return refusal(
+        f"claim: {title}",
+        f"PUT /allocations/{CONSUMER_NEW}",
+        *words,
+        body=body.replace('"HERE"', resources).encode(),
+        **options,
+    )
+
+
+def consumer(title: str, *words: str, **changes: Any) -> Refusal:
+    """A consumer of whom one field is wrong."""
+    return refusal(
+        f"consumer: {title}",
+        f"PUT /allocations/{CONSUMER_NEW}",
+        *words,
+        body=consumer_body(CONSUMER_NEW, **changes),
+    )
+
+
+def candidates(title: str, query: str, *words: str, **options: Any) -> Refusal:
+    """A query for candidates that makes no sense."""
+    return refusal(f"candidates: {title}", f"GET /allocation_candidates?{query}", *words, **options)

@@ -1,0 +1,36 @@
+"""Explicit examples of what is refused, on every kind of database."""
+
+import json
+
+import pytest
+
+from generated.refusal import Refusal
+from generated.refused_bodies import REFUSED_BODIES
+from generated.refused_queries import REFUSED_QUERIES
+from generated.subject import TOKEN, Subject, plain_request
+from generated.wire import RawRequest
+
+
+@pytest.mark.parametrize("refusal", REFUSED_BODIES + REFUSED_QUERIES, ids=str)
+def test_a_refusal_says_what_is_wrong(every_subject: Subject, refusal: Refusal) -> None:
+    answer = every_subject.check(refusal.request)
+    assert answer.status == refusal.status, answer
+    (error,) = json.loads(answer.body)["errors"]
+    for words in refusal.words:
+        assert words in error["detail"]
+
+
+@pytest.mark.parametrize("amount", [2**31, 2**63 - 1])
+def test_more_than_anybody_has_is_no_mistake(every_subject: Subject, amount: int) -> None:
+    answer = every_subject.check(
+        plain_request("GET", f"/allocation_candidates?resources=VCPU:{amount}")
+    )
+    assert answer.status == 200
+    assert json.loads(answer.body)["allocation_requests"] == []
+
+
+@pytest.mark.parametrize("length", [b"nope", b"-1", b"1.5", b"9" * 40])
+def test_a_length_that_is_none(on_sqlite: Subject, length: bytes) -> None:
+    """The HTTP server refuses these before roost sees them, which is as good."""
+    headers = (TOKEN, (b"content-type", b"application/json"), (b"content-length", length))
+    assert on_sqlite.send(RawRequest(b"POST", b"/resource_providers", headers)).status == 400
