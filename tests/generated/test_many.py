@@ -28,7 +28,6 @@ def own_postgresql(postgresql: PostgreSQL, tmp_path: Path) -> Iterator[Subject]:
         yield subject
 
 
-@pytest.mark.xfail(strict=True, reason="the store asks about all consumers in one statement")
 def test_many_consumers_come_and_go(own_sqlite: Subject) -> None:
     consumers = [str(uuid.UUID(int=number + 1)) for number in range(CONSUMER_COUNT)]
     inventory = {
@@ -46,7 +45,6 @@ def test_many_consumers_come_and_go(own_sqlite: Subject) -> None:
     assert [own_sqlite.send(request).status for request in requests] == [200, 204, 204]
 
 
-@pytest.mark.xfail(strict=True, reason="the store asks about all names in one statement")
 def test_many_unknown_traits(own_postgresql: Subject) -> None:
     names = [f"CUSTOM_{number}" for number in range(NAME_COUNT)]
     body = {"traits": names, "resource_provider_generation": 0}

@@ -16,6 +16,7 @@ from roost.operations.create_provider import create_provider
 from roost.operations.provider_reads import read_aggregates, read_inventories, read_provider
 from roost.operations.replace_aggregates import replace_aggregates
 from roost.operations.replace_inventories import replace_inventories
+from roost.operations.update_provider import update_provider
 from roost.service import Roost
 from roost.settings import Settings
 from roost.store import migrate, standard
@@ -202,4 +203,8 @@ def test_rows_of_old_databases_without_generation_and_root(database_url: str, ro
     held = read_consumer(adopted, consumer_uuid=consumer)
     assert held is not None
     assert held.allocations[HOST].provider_generation == 2
+    other = str(uuid.uuid4())
+    create_provider(adopted, uuid=other, name="other", parent_uuid=None)
+    moved = update_provider(adopted, uuid=HOST, name="host", parent_uuid=other, may_reparent=True)
+    assert moved.root_uuid == other
     adopted.close()

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import delete, insert, select
 
+from roost.store.rows import chunks
 from roost.store.schema import placement_aggregates, resource_provider_aggregates
 from roost.store.session import Session
 
@@ -23,11 +24,11 @@ class Aggregates:
                 select(_table.c.aggregate_id).where(_table.c.resource_provider_id == provider_id)
             )
         )
-        if removed := current - ids:
+        for removed in chunks(current - ids):
             self._execute(
                 delete(_table).where(
                     _table.c.resource_provider_id == provider_id,
-                    _table.c.aggregate_id.in_(sorted(removed)),
+                    _table.c.aggregate_id.in_(removed),
                 )
             )
         if added := ids - current:
@@ -58,8 +59,9 @@ class Aggregates:
         return set(known.values())
 
     def _known(self, uuids: Sequence[str]) -> dict[str, int]:
-        if not uuids:
-            return {}
         table = placement_aggregates
-        rows = self._execute(select(table.c.id, table.c.uuid).where(table.c.uuid.in_(uuids)))
-        return {self._session.key(row.uuid): row.id for row in rows}
+        return {
+            self._session.key(row.uuid): row.id
+            for some in chunks(uuids)
+            for row in self._execute(select(table.c.id, table.c.uuid).where(table.c.uuid.in_(some)))
+        }

@@ -17,6 +17,7 @@ from roost.errors import (
     UnknownTrait,
 )
 from roost.store.failures import RetryNeeded
+from roost.store.rows import chunks
 from roost.store.schema import (
     inventories,
     resource_classes,
@@ -30,13 +31,15 @@ CUSTOM_CLASS_ID_MIN = 10_000
 
 
 def _ids(session: Session, table: Table, names: Collection[str]) -> dict[str, int]:
-    if not names:
-        return {}
-    rows = session.connection.execute(
-        select(table.c.id, table.c.name).where(table.c.name.in_(sorted(names)))
-    )
-    # MySQL compares without regard to case.
-    return {row.name: row.id for row in rows if row.name in names}
+    wanted = set(names)
+    found = {}
+    for some in chunks(wanted):
+        rows = session.connection.execute(
+            select(table.c.id, table.c.name).where(table.c.name.in_(some))
+        )
+        # MySQL compares without regard to case.
+        found.update({row.name: row.id for row in rows if row.name in wanted})
+    return found
 
 
 class Classes:

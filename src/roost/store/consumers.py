@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from roost.model import Value
 from roost.store.failures import RetryNeeded
-from roost.store.rows import chunks
+from roost.store.rows import CHUNK, chunks
 from roost.store.schema import allocations, consumer_types, consumers, projects, users
 from roost.store.session import Session
 
@@ -91,8 +91,9 @@ class Consumers:
     def read(self, uuids: Sequence[str]) -> Mapping[str, ConsumerRecord]:
         """Those of the named consumers that exist, by the UUID they were asked for."""
         rows_by_key: dict[str, list[Any]] = {}
-        for row in self._execute(_READ, {"uuids": uuids}):
-            rows_by_key.setdefault(self._session.key(row.uuid), []).append(row)
+        for some in chunks(uuids):
+            for row in self._execute(_READ, {"uuids": some}):
+                rows_by_key.setdefault(self._session.key(row.uuid), []).append(row)
         keys = {uuid: self._session.key(uuid) for uuid in uuids}
         return {uuid: _record(rows_by_key[key]) for uuid, key in keys.items() if key in rows_by_key}
 
@@ -136,11 +137,11 @@ class Consumers:
 
     def delete(self, records: Sequence[ConsumerRecord]) -> None:
         """Remove consumers that hold nothing any more, if they still are what was read."""
-        if not records:
-            return
-        deleted = self._execute(delete(_table).where(_unchanged(records))).rowcount
-        if deleted != len(records):
-            raise RetryNeeded("a consumer's generation moved")
+        by_id = {record.id: record for record in records}
+        for ids in chunks(by_id):
+            unchanged = _unchanged([by_id[id] for id in ids])
+            if self._execute(delete(_table).where(unchanged)).rowcount != len(ids):
+                raise RetryNeeded("a consumer's generation moved")
 
     # -----------------------------------------------------------------------------------------
     # What consumers refer to
@@ -174,10 +175,15 @@ class Consumers:
 
     def _references(self, names: Mapping[str, set[str]]) -> dict[str, dict[str, int]]:
         found: dict[str, dict[str, int]] = {kind: {} for kind in names}
-        parameters = {kind: sorted(each) for kind, each in names.items()}
-        for row in self._execute(_REFERENCES, parameters):
-            if row.name in names[row.kind]:
-                found[row.kind][row.name] = row.id
+        pairs = [(kind, name) for kind, each in names.items() for name in sorted(each)]
+        # Mostly there are three names: one statement.
+        for start in range(0, len(pairs), CHUNK):
+            parameters: dict[str, list[str]] = {kind: [] for kind in names}
+            for kind, name in pairs[start : start + CHUNK]:
+                parameters[kind].append(name)
+            for row in self._execute(_REFERENCES, parameters):
+                if row.name in names[row.kind]:
+                    found[row.kind][row.name] = row.id
         return found
 
     def _equals(self, kind: str, names: Iterable[str]) -> dict[str, int]:

@@ -45,8 +45,7 @@ class Inventories:
         return found
 
     def delete(self, provider_id: int, class_ids: Iterable[int]) -> None:
-        ids = sorted(class_ids)
-        if ids:
+        for ids in chunks(class_ids):
             self._execute(
                 delete(_table).where(
                     _table.c.resource_provider_id == provider_id,

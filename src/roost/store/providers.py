@@ -26,7 +26,7 @@ from roost.errors import (
 )
 from roost.model import Provider, Value
 from roost.store.failures import RetryNeeded
-from roost.store.rows import chunks, modified
+from roost.store.rows import CHUNK, chunks, modified
 from roost.store.schema import (
     inventories,
     provider_generation,
@@ -141,13 +141,15 @@ class Providers:
         self, uuids: Iterable[str], ids: Iterable[int] = ()
     ) -> Mapping[str, ProviderRecord]:
         """Those of the named providers that exist, by UUID, locked in the order of their ids."""
-        uuids, ids = list(uuids), list(ids)
-        if ids and uuids:
-            rows = self._execute(_LOCK_BOTH, {"uuids": uuids, "ids": ids})
-        elif ids:
-            rows = self._execute(_LOCK_IDS, {"ids": ids})
+        uuids, ids = set(uuids), set(ids)
+        questions: list[tuple[Select[Any], dict[str, Any]]]
+        if uuids and ids and len(uuids) + len(ids) <= CHUNK:
+            questions = [(_LOCK_BOTH, {"uuids": list(uuids), "ids": list(ids)})]
         else:
-            rows = self._execute(_LOCK_UUIDS, {"uuids": uuids})
+            # So many that their order is only kept within each part; a deadlock is retried.
+            questions = [(_LOCK_UUIDS, {"uuids": some}) for some in chunks(uuids)]
+            questions += [(_LOCK_IDS, {"ids": some}) for some in chunks(ids)]
+        rows = (row for statement, values in questions for row in self._execute(statement, values))
         return {record.uuid: record for record in map(_record, rows)}
 
     # -----------------------------------------------------------------------------------------

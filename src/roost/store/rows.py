@@ -1,7 +1,7 @@
 """Rows of the tables as the index takes them: of everything, or of some providers."""
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import BigInteger, Column, Connection, Select, Table, cast, func, select
 
@@ -22,8 +22,12 @@ from roost.store.schema import (
 CHUNK = 500
 
 
-def chunks(ids: Iterable[int], size: int = CHUNK) -> Iterator[list[int]]:
-    ordered = sorted(ids)
+Key = TypeVar("Key", int, str)
+
+
+def chunks(keys: Iterable[Key], size: int = CHUNK) -> Iterator[list[Key]]:
+    """The keys in order, in lists that a statement can hold."""
+    ordered = sorted(keys)
     for start in range(0, len(ordered), size):
         yield ordered[start : start + size]
 

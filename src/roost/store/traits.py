@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from sqlalchemy import delete, insert, select
 
+from roost.store.rows import chunks
 from roost.store.schema import resource_provider_traits
 from roost.store.session import Session
 
@@ -23,11 +24,11 @@ class Traits:
         )
 
     def change(self, provider_id: int, *, added: Collection[int], removed: Collection[int]) -> None:
-        if removed:
+        for some in chunks(removed):
             self._execute(
                 delete(_table).where(
                     _table.c.resource_provider_id == provider_id,
-                    _table.c.trait_id.in_(sorted(removed)),
+                    _table.c.trait_id.in_(some),
                 )
             )
         if added:

@@ -7,7 +7,7 @@ did, or runs again.
 
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import select, update
+from sqlalchemy import func, or_, select, update
 
 from roost.store.failures import RetryNeeded
 from roost.store.providers import ProviderRecord, Providers
@@ -31,16 +31,19 @@ class Trees:
         root_ids = {provider.id: provider.root_id for provider in providers}
         Providers(self._session).touch(root_ids.values())
         rows = self._execute(
-            select(_table.c.id, _table.c.root_provider_id).where(_table.c.id.in_(root_ids))
+            select(
+                _table.c.id, func.coalesce(_table.c.root_provider_id, _table.c.id).label("root_id")
+            ).where(_table.c.id.in_(root_ids))
         )
-        if {row.id: row.root_provider_id for row in rows} != root_ids:
+        if {row.id: row.root_id for row in rows} != root_ids:
             raise RetryNeeded("a provider was moved to another tree")
 
     def below(self, provider: ProviderRecord) -> set[int]:
         """The ids of the provider and of everything below it, in a tree that is held."""
         rows = self._execute(
             select(_table.c.id, _table.c.parent_provider_id).where(
-                _table.c.root_provider_id == provider.root_id
+                # Old databases have roots that do not name themselves.
+                or_(_table.c.root_provider_id == provider.root_id, _table.c.id == provider.root_id)
             )
         )
         return subtree(provider.id, {row.id: row.parent_provider_id for row in rows})
