@@ -9,29 +9,16 @@ import pytest
 
 from generated.small_world import SPARE, consumer_body
 from generated.subject import Subject, plain_request
-from servers import PostgreSQL
 
 # SQLite nests at most 1000 conditions, PostgreSQL takes at most 65535 parameters.
-CONSUMER_COUNT = 1100
+CONDITION_COUNT = 1100
 NAME_COUNT = 66_000
 
 
-@pytest.fixture
-def own_sqlite(tmp_path: Path) -> Iterator[Subject]:
-    with Subject(f"sqlite:///{tmp_path / 'roost.db'}", tmp_path) as subject:
-        yield subject
-
-
-@pytest.fixture
-def own_postgresql(postgresql: PostgreSQL, tmp_path: Path) -> Iterator[Subject]:
-    with Subject(postgresql.create_database(), tmp_path) as subject:
-        yield subject
-
-
-def test_many_consumers_come_and_go(own_sqlite: Subject) -> None:
-    consumers = [str(uuid.UUID(int=number + 1)) for number in range(CONSUMER_COUNT)]
+def test_many_consumers_come_and_go(on_sqlite: Subject) -> None:
+    consumers = [str(uuid.UUID(int=number + 1)) for number in range(CONDITION_COUNT)]
     inventory = {
-        "inventories": {"VCPU": {"total": CONSUMER_COUNT}},
+        "inventories": {"VCPU": {"total": CONDITION_COUNT}},
         "resource_provider_generation": 0,
     }
     held = {SPARE: {"resources": {"VCPU": 1}}}
@@ -42,13 +29,34 @@ def test_many_consumers_come_and_go(own_sqlite: Subject) -> None:
         plain_request("POST", "/allocations", come),
         plain_request("POST", "/allocations", go),
     ]
-    assert [own_sqlite.send(request).status for request in requests] == [200, 204, 204]
+    statuses = [on_sqlite.send(request).status for request in requests]
+    on_sqlite.rebuild()
+    assert statuses == [200, 204, 204]
 
 
-def test_many_unknown_traits(own_postgresql: Subject) -> None:
+def test_many_unknown_traits(on_postgresql: Subject) -> None:
     names = [f"CUSTOM_{number}" for number in range(NAME_COUNT)]
     body = {"traits": names, "resource_provider_generation": 0}
     request = plain_request("PUT", f"/resource_providers/{SPARE}/traits", body)
-    answer = own_postgresql.check(request)
+    answer = on_postgresql.check(request)
     assert answer.status == 400
     assert names[-1] in json.loads(answer.body)["errors"][0]["detail"]
+
+
+@pytest.fixture
+def own_sqlite(tmp_path: Path) -> Iterator[Subject]:
+    """For a test that leaves more behind than is worth undoing."""
+    with Subject(f"sqlite:///{tmp_path / 'roost.db'}", tmp_path) as subject:
+        yield subject
+
+
+def test_many_custom_classes(own_sqlite: Subject) -> None:
+    names = [f"CUSTOM_N{number}" for number in range(CONDITION_COUNT)]
+    for name in names:
+        own_sqlite.send(plain_request("PUT", f"/resource_classes/{name}"))
+    body = {
+        "inventories": {name: {"total": 1} for name in names},
+        "resource_provider_generation": 0,
+    }
+    request = plain_request("PUT", f"/resource_providers/{SPARE}/inventories", body)
+    assert own_sqlite.send(request).status == 200

@@ -65,20 +65,17 @@ class Classes:
         Nothing in the tables ties an inventory to its class, so whoever adds an inventory and
         whoever deletes a class both write the row of the class.
         """
-        custom = {name: id for name, id in class_ids.items() if id >= CUSTOM_CLASS_ID_MIN}
-        if not custom:
-            return
+        custom = {id: name for name, id in class_ids.items() if id >= CUSTOM_CLASS_ID_MIN}
         table = resource_classes
-        held = self._execute(
-            update(table)
-            .where(
-                or_(*(and_(table.c.id == id, table.c.name == name) for name, id in custom.items()))
-            )
-            .values(updated_at=self._session.touched(table))
-        ).rowcount
-        if held != len(custom):
-            raise RetryNeeded("a resource class was renamed or deleted")
-        self._session.announcement.classes(custom.values())
+        for ids in chunks(custom):
+            named = or_(*(and_(table.c.id == id, table.c.name == custom[id]) for id in ids))
+            held = self._execute(
+                update(table).where(named).values(updated_at=self._session.touched(table))
+            ).rowcount
+            if held != len(ids):
+                raise RetryNeeded("a resource class was renamed or deleted")
+        if custom:
+            self._session.announcement.classes(custom)
 
     def insert(self, name: str) -> None:
         highest = self._session.connection.scalar(select(func.max(resource_classes.c.id)))
