@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -48,11 +49,15 @@ class Subject:
         self.server = RoostServer(database_url, folder, environment=ENVIRONMENT)
         self._tables = Tables(database_url)
         self._expected = ""
+        self._opened = ExitStack()
 
     def __enter__(self) -> Self:
-        self.server.__enter__()
-        self._tables.__enter__()
-        self.rebuild()
+        # The server ends even if the world cannot be built, or the tables cannot be closed.
+        with ExitStack() as stack:
+            stack.enter_context(self.server)
+            stack.enter_context(self._tables)
+            self.rebuild()
+            self._opened = stack.pop_all()
         return self
 
     def __exit__(
@@ -61,8 +66,7 @@ class Subject:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._tables.__exit__(kind, error, traceback)
-        self.server.__exit__(kind, error, traceback)
+        self._opened.close()
 
     def rebuild(self) -> None:
         small_world.rebuild(self._ask)
