@@ -2,17 +2,25 @@
 
 import gc
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
+from typing import TypeVar
 
-from roost.search.advance import advance
+from roost.search.advance import advance, is_next
 from roost.search.index import Index
 from roost.settings import Settings
 from roost.store.feed import Position
-from roost.store.store import Store
+from roost.store.store import RETRY_COUNT_DEFAULT, Store
+from roost.store.transaction import Transaction
 
 LOG = logging.getLogger(__name__)
+
+# A proposal from an index that is older than this would too often be wrong.
+GLANCE_SECONDS_MAX = 0.02
+
+Result = TypeVar("Result")
 
 
 class Roost:
@@ -27,6 +35,7 @@ class Roost:
         self._position: Position = {}
         self._begun = 0  # how often catching up has begun
         self._done = 0  # the last of these that is done
+        self._seen = 0.0  # when the feed was last asked
 
     @contextmanager
     def view(self) -> Iterator[Index]:
@@ -45,7 +54,62 @@ class Roost:
             assert self._index is not None
             yield self._index
 
+    @contextmanager
+    def glance(self, *, lately: bool) -> Iterator[Index | None]:
+        """The index as it is, still while it is being read, or None if it cannot be had at once.
+
+        Others may have written since. Good for a proposal that a transaction decides on. With
+        `lately` the index at least catches up if it did not do so for a while.
+        """
+        if (
+            lately
+            and self._index is not None
+            and time.monotonic() - self._seen > GLANCE_SECONDS_MAX
+        ):
+            with self.view():
+                pass
+        if not self._still.acquire(blocking=False):
+            yield None
+            return
+        try:
+            yield self._index
+        finally:
+            self._still.release()
+
+    def run(
+        self, unit: Callable[[Transaction], Result], *, retry_count: int = RETRY_COUNT_DEFAULT
+    ) -> Result:
+        """Run a unit of work in a transaction, as often as it takes; see `Store.run`."""
+        result = self.store.run(unit, retry_count=retry_count)
+        # The index learns of it now if that is possible without waiting, or else before it is
+        # next read.
+        if self._following.acquire(blocking=False):
+            try:
+                self._follow_own(blocking=False)
+            finally:
+                self._following.release()
+        return result
+
+    def _follow_own(self, *, blocking: bool) -> None:
+        """Take over what this process wrote itself, from memory."""
+        if self._index is None:
+            return
+        while (news := self.store.own_changes(self._position)) is not None:
+            position, changes = news
+            if not self._still.acquire(blocking=blocking):
+                return
+            try:
+                # What others wrote in between must come first.
+                if not is_next(self._index, changes):
+                    return
+                advance(self._index, changes)
+                self._position = position
+            finally:
+                self._still.release()
+
     def _catch_up(self) -> None:
+        self._seen = time.monotonic()
+        self._follow_own(blocking=True)
         if self._index is not None:
             news = self.store.changes_since(self._position)
             if news is not None:

@@ -18,6 +18,9 @@ class SlowFeed:
     def load(self):
         return {1: 0}, Rows()
 
+    def own_changes(self, position):
+        return None
+
     def changes_since(self, position):
         self.count += 1
         self.asked.release()

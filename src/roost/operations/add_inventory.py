@@ -26,4 +26,4 @@ def add_inventory(
             modified=tx.now,
         )
 
-    return roost.store.run(unit)
+    return roost.run(unit)

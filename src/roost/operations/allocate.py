@@ -9,9 +9,9 @@ from roost.operations.replacement import (
     known_classes,
     moved_providers,
     read_before,
-    read_consumers,
     save_consumers,
 )
+from roost.operations.sight import Sight, decide
 from roost.service import Roost
 from roost.store.transaction import Transaction
 
@@ -23,14 +23,19 @@ def allocate(roost: Roost, *, changes: Sequence[ConsumerChange]) -> None:
     proposed; here it is decided, on what the transaction itself reads.
     """
 
-    def unit(tx: Transaction) -> None:
-        consumers = read_consumers(tx, changes)
+    def unit(tx: Transaction, sight: Sight) -> None:
+        consumers = sight.consumers(changes)
         check_consumers(consumers, changes)
-        before = read_before(tx, changes, consumers)
-        class_ids = known_classes(tx, before, changes)
+        before = read_before(sight, changes, consumers)
+        class_ids = known_classes(sight, before, changes)
         check_room(before.stocks, before.released, changes, class_ids)
         moved = moved_providers(before, changes)
         tx.providers.advance([(before.providers[uuid], 1) for uuid in moved], modified=False)
         save_consumers(tx, before, changes, class_ids, roost.settings)
 
-    roost.store.run(unit, retry_count=roost.settings.allocation_conflict_retry_count)
+    decide(
+        roost,
+        unit,
+        providers={uuid: None for change in changes for uuid in change.allocations},
+        retry_count=roost.settings.allocation_conflict_retry_count,
+    )

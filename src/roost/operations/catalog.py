@@ -21,7 +21,7 @@ def create_resource_class(roost: Roost, *, name: str) -> None:
             raise ResourceClassExists(name)
         tx.classes.insert(name)
 
-    roost.store.run(unit)
+    roost.run(unit)
 
 
 def ensure_resource_class(roost: Roost, *, name: str) -> bool:
@@ -33,7 +33,7 @@ def ensure_resource_class(roost: Roost, *, name: str) -> bool:
         tx.classes.insert(name)
         return True
 
-    return roost.store.run(unit)
+    return roost.run(unit)
 
 
 def rename_resource_class(roost: Roost, *, name: str, new_name: str) -> None:
@@ -45,7 +45,7 @@ def rename_resource_class(roost: Roost, *, name: str, new_name: str) -> None:
             raise StandardName(f"Cannot update standard resource class {name}")
         tx.classes.rename(class_id, name, new_name)
 
-    roost.store.run(unit)
+    roost.run(unit)
 
 
 def delete_resource_class(roost: Roost, *, name: str) -> None:
@@ -57,7 +57,7 @@ def delete_resource_class(roost: Roost, *, name: str) -> None:
             raise StandardName(f"Cannot delete standard resource class {name}.")
         tx.classes.delete(class_id, name)
 
-    roost.store.run(unit)
+    roost.run(unit)
 
 
 def ensure_trait(roost: Roost, *, name: str) -> bool:
@@ -69,7 +69,7 @@ def ensure_trait(roost: Roost, *, name: str) -> bool:
         tx.trait_names.insert([name])
         return True
 
-    return roost.store.run(unit)
+    return roost.run(unit)
 
 
 def delete_trait(roost: Roost, *, name: str) -> None:
@@ -81,4 +81,4 @@ def delete_trait(roost: Roost, *, name: str) -> None:
             raise StandardName(f"Cannot delete standard trait {name}.")
         tx.trait_names.delete(trait_id, name)
 
-    roost.store.run(unit)
+    roost.run(unit)

@@ -24,4 +24,4 @@ def create_provider(roost: Roost, *, uuid: str, name: str, parent_uuid: str | No
         tx.providers.check_free(name, uuid)
         return tx.providers.insert(uuid, name, parent)
 
-    return roost.store.run(unit)
+    return roost.run(unit)

@@ -18,4 +18,4 @@ def delete_allocations(roost: Roost, *, consumer_uuid: str) -> None:
         tx.consumers.delete([consumer])
         tx.allocations.replace(consumer.holdings, [])
 
-    roost.store.run(unit, retry_count=roost.settings.allocation_conflict_retry_count)
+    roost.run(unit, retry_count=roost.settings.allocation_conflict_retry_count)

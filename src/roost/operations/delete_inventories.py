@@ -30,4 +30,4 @@ def delete_inventories(
             modified=tx.now if left else None,
         )
 
-    return roost.store.run(unit)
+    return roost.run(unit)

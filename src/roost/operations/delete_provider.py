@@ -13,4 +13,4 @@ def delete_provider(roost: Roost, *, uuid: str) -> None:
         tx.allocations.check_none(provider)
         tx.providers.delete(provider)
 
-    roost.store.run(unit)
+    roost.run(unit)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from roost.model import ProviderAggregates
+from roost.operations.sight import Sight, TableSight, decide
 from roost.service import Roost
 from roost.store.transaction import Transaction
 
@@ -19,8 +20,8 @@ def replace_aggregates(
     A writer that gives no generation (None, before 1.19) neither checks nor moves it.
     """
 
-    def unit(tx: Transaction) -> ProviderAggregates:
-        provider = tx.providers.lock(provider_uuid)
+    def unit(tx: Transaction, sight: Sight) -> ProviderAggregates:
+        provider = sight.provider(provider_uuid)
         provider.check_generation(expected_generation)
         generation = provider.generation
         if expected_generation is None:
@@ -34,4 +35,7 @@ def replace_aggregates(
             generation=generation, aggregates=tuple(dict.fromkeys(aggregates))
         )
 
-    return roost.store.run(unit)
+    if expected_generation is None:
+        # Without a guard on the generation only the tables can tell.
+        return roost.run(lambda tx: unit(tx, TableSight(tx)))
+    return decide(roost, unit, providers={provider_uuid: expected_generation})

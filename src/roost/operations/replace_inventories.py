@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from roost.claims import Stock, check_unused
 from roost.model import Inventory, InventoryChange, ProviderInventories
+from roost.operations.sight import Sight, decide
 from roost.service import Roost
 from roost.store.transaction import Transaction
 
@@ -14,25 +15,26 @@ LOG = logging.getLogger(__name__)
 def replace_inventories(roost: Roost, *, change: InventoryChange) -> ProviderInventories:
     """Everything that a provider has, anew."""
 
-    def unit(tx: Transaction) -> ProviderInventories:
-        provider = tx.providers.lock(change.provider_uuid)
+    def unit(tx: Transaction, sight: Sight) -> ProviderInventories:
+        provider = sight.provider(change.provider_uuid)
         provider.check_generation(change.expected_generation)
-        class_ids = tx.classes.ids(change.inventories.keys())
-        stocks = tx.inventories.stocks([provider.id])[provider.id]
-        check_unused(provider.uuid, stocks, stocks.keys() - change.inventories.keys())
+        stocks = sight.stocks([provider.id])[provider.id]
+        class_ids = sight.class_ids({*change.inventories, *stocks})
+        removed = stocks.keys() - change.inventories.keys()
+        check_unused(provider.uuid, stocks, removed)
         kept = {name: tx.inventories.kept(each) for name, each in change.inventories.items()}
         warn_of_excess(provider.uuid, stocks, kept)
-        tx.classes.hold({name: id for name, id in class_ids.items() if name not in stocks})
+        tx.classes.hold({name: class_ids[name] for name in kept if name not in stocks})
         tx.providers.advance([(provider, 1)])
-        tx.inventories.delete(provider.id, [stock.class_id for stock in stocks.values()])
-        tx.inventories.insert({provider.id: {class_ids[name]: kept[name] for name in kept}})
+        tx.inventories.delete(provider.id, [class_ids[name] for name in removed])
+        tx.inventories.put(provider.id, {class_ids[name]: kept[name] for name in kept})
         return ProviderInventories(
             generation=provider.generation + 1,
             inventories=kept,
             modified=tx.now if kept else None,
         )
 
-    return roost.store.run(unit)
+    return decide(roost, unit, providers={change.provider_uuid: change.expected_generation})
 
 
 def warn_of_excess(

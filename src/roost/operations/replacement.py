@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from roost.claims import Stock, check_consumer_generation, classes_of
 from roost.errors import UnknownProvider
 from roost.model import ConsumerChange, Value
+from roost.operations.sight import Sight
 from roost.settings import Settings
 from roost.store.allocations import NewHolding
 from roost.store.consumers import ConsumerRecord, ConsumerRow, Holding
-from roost.store.providers import ProviderRecord
+from roost.store.providers import ProviderState
 from roost.store.transaction import Transaction
 
 
@@ -20,7 +21,7 @@ class Before(Value, frozen=True, kw_only=True):
     """What a replacement finds."""
 
     consumers: Mapping[str, ConsumerRecord]  # those that exist, by UUID
-    providers: Mapping[str, ProviderRecord]  # those that exist, by UUID
+    providers: Mapping[str, ProviderState]  # those that exist, by UUID
     stocks: Mapping[str, Mapping[str, Stock]]  # by provider UUID and class
 
     @property
@@ -44,13 +45,6 @@ class Before(Value, frozen=True, kw_only=True):
         return amounts
 
 
-def read_consumers(
-    tx: Transaction, changes: Sequence[ConsumerChange]
-) -> Mapping[str, ConsumerRecord]:
-    """The consumers as they are."""
-    return tx.consumers.read([change.consumer_uuid for change in changes]) if changes else {}
-
-
 def check_consumers(
     consumers: Mapping[str, ConsumerRecord], changes: Sequence[ConsumerChange]
 ) -> None:
@@ -63,7 +57,7 @@ def check_consumers(
 
 
 def read_before(
-    tx: Transaction,
+    sight: Sight,
     changes: Sequence[ConsumerChange],
     consumers: Mapping[str, ConsumerRecord],
     provider_uuids: Iterable[str] = (),
@@ -77,13 +71,13 @@ def read_before(
         for held in consumers[change.consumer_uuid].holdings
     }
     uuids = named.union(provider_uuids)
-    providers = tx.providers.lock_all(uuids, emptied) if uuids or emptied else {}
+    providers = sight.providers(uuids, emptied)
     for change in changes:
         for uuid in change.allocations:
             if uuid not in providers:
                 raise UnknownProvider(uuid)
     weighed = {uuid: providers[uuid] for uuid in uuids if uuid in providers}
-    stocks = tx.inventories.stocks([provider.id for provider in weighed.values()])
+    stocks = sight.stocks([provider.id for provider in weighed.values()])
     return Before(
         consumers=consumers,
         providers=providers,
@@ -92,9 +86,11 @@ def read_before(
 
 
 def known_classes(
-    tx: Transaction, before: Before, changes: Sequence[ConsumerChange]
+    sight: Sight, before: Before, changes: Sequence[ConsumerChange]
 ) -> Mapping[str, int]:
     """The ids of all classes that are asked for; refuses unknown ones."""
+    if not sight.certain:
+        return sight.class_ids(classes_of(changes))
     ids = {
         name: stock.class_id
         for by_class in before.stocks.values()
@@ -102,7 +98,7 @@ def known_classes(
     }
     missing = classes_of(changes) - ids.keys()
     # The names come with the inventories, so only a refusal costs another read.
-    return {**ids, **tx.classes.ids(missing)} if missing else ids
+    return {**ids, **sight.class_ids(missing)} if missing else ids
 
 
 def moved_providers(before: Before, changes: Sequence[ConsumerChange]) -> set[str]:

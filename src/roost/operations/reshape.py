@@ -13,9 +13,9 @@ from roost.operations.replacement import (
     known_classes,
     moved_providers,
     read_before,
-    read_consumers,
     save_consumers,
 )
+from roost.operations.sight import TableSight
 from roost.service import Roost
 from roost.store.transaction import Transaction
 
@@ -30,9 +30,10 @@ def reshape(
     """
 
     def unit(tx: Transaction) -> None:
-        existing = read_consumers(tx, consumers)
+        sight = TableSight(tx)
+        existing = sight.consumers(consumers)
         before = read_before(
-            tx, consumers, existing, [change.provider_uuid for change in inventories]
+            sight, consumers, existing, [change.provider_uuid for change in inventories]
         )
         _check_providers(before, inventories)
         check_consumers(existing, consumers)
@@ -45,14 +46,14 @@ def reshape(
             for change in inventories
         }
         between = _with_new(before, new, class_ids)
-        class_ids = {**class_ids, **known_classes(tx, between, consumers)}
+        class_ids = {**class_ids, **known_classes(sight, between, consumers)}
         check_room(between.stocks, before.released, consumers, class_ids)
         _check_unused(between, before.released, consumers, new)
         _advance(tx, before, consumers, new)
         _save_inventories(tx, before, new, class_ids)
         save_consumers(tx, before, consumers, class_ids, roost.settings)
 
-    roost.store.run(unit, retry_count=roost.settings.allocation_conflict_retry_count)
+    roost.run(unit, retry_count=roost.settings.allocation_conflict_retry_count)
 
 
 def _check_providers(before: Before, inventories: Sequence[InventoryChange]) -> None:

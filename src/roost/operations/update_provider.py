@@ -32,7 +32,7 @@ def update_provider(
         tx.providers.rename(before, name)
         return tx.providers.lock(uuid).value()
 
-    return roost.store.run(unit)
+    return roost.run(unit)
 
 
 def _move(

@@ -33,6 +33,18 @@ def advance(index: Index, changes: Changes) -> None:
     index.sweep()
 
 
+def is_next(index: Index, sums: Changes) -> bool:
+    """Whether nothing is missing between the index and these sums, for the providers they name.
+
+    Each moves generations by one step, so a step that is missing is somebody else's.
+    """
+    rows = index.row_of_id
+    return all(
+        provider_id not in rows or int(index.rows.generation[rows[provider_id]]) == generation - 1
+        for provider_id, generation in sums.generations.items()
+    )
+
+
 def _add_usage(index: Index, provider_id: int, class_id: int, amount: int) -> None:
     row = index.row_of_id.get(provider_id)
     column = index.columns.get(class_id)

@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 
 from roost.store.rows import chunks
 from roost.store.schema import placement_aggregates, resource_provider_aggregates
 from roost.store.session import Session
 
 _table = resource_provider_aggregates
+_KIND = "aggregate"
+
+# Built once: building a statement costs as much as running it.
+_DELETE = delete(_table).where(_table.c.resource_provider_id == bindparam("provider"))
+_INSERT = insert(_table)
 
 
 class Aggregates:
@@ -19,28 +24,18 @@ class Aggregates:
     def replace(self, provider_id: int, uuids: Sequence[str]) -> None:
         """Make the provider a member of these, and of no other."""
         ids = self._ids(uuids)
-        current = set(
-            self._session.connection.scalars(
-                select(_table.c.aggregate_id).where(_table.c.resource_provider_id == provider_id)
-            )
-        )
-        for removed in chunks(current - ids):
+        # All out and all in is two statements; to find out what differs would be one more.
+        self._execute(_DELETE, {"provider": provider_id})
+        if ids:
             self._execute(
-                delete(_table).where(
-                    _table.c.resource_provider_id == provider_id,
-                    _table.c.aggregate_id.in_(removed),
-                )
-            )
-        if added := ids - current:
-            self._execute(
-                insert(_table),
+                _INSERT,
                 [
                     {
                         "resource_provider_id": provider_id,
                         "aggregate_id": id,
                         "created_at": self._session.now,
                     }
-                    for id in sorted(added)
+                    for id in sorted(ids)
                 ],
             )
         self._session.announcement.providers([provider_id])
@@ -50,7 +45,14 @@ class Aggregates:
         named: dict[str, str] = {}
         for uuid in uuids:
             named.setdefault(self._session.key(uuid), uuid)
+        lasting = {
+            key: id for key in named if (id := self._session.lasting.get(_KIND, key)) is not None
+        }
+        if len(lasting) == len(named):
+            return set(lasting.values())
         known = self._known(uuids)
+        for key, id in known.items():
+            self._session.lasting.put(_KIND, key, id)
         unknown = [uuid for key, uuid in named.items() if key not in known]
         if unknown:
             rows = [{"uuid": uuid, "created_at": self._session.now} for uuid in unknown]

@@ -7,7 +7,7 @@ was renamed, or deleted and its id given away, by another process.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Table, and_, delete, func, insert, or_, select, update
+from sqlalchemy import Table, and_, bindparam, delete, func, insert, or_, select, update
 
 from roost.errors import (
     ResourceClassExists,
@@ -28,15 +28,33 @@ from roost.store.session import Session
 
 # Standard classes have the ids below.
 CUSTOM_CLASS_ID_MIN = 10_000
+CUSTOM_PREFIX = "CUSTOM_"
+
+
+def is_standard_class(id: int) -> bool:
+    """Whether the class is one that cannot be renamed or deleted."""
+    return id < CUSTOM_CLASS_ID_MIN
+
+
+def is_standard_trait(name: str) -> bool:
+    """Whether the trait is one that cannot be deleted."""
+    return not name.startswith(CUSTOM_PREFIX)
+
+
+# Built once: building a statement costs as much as running it.
+_BY_NAME = {
+    table.name: select(table.c.id, table.c.name).where(
+        table.c.name.in_(bindparam("names", expanding=True))
+    )
+    for table in (resource_classes, traits)
+}
 
 
 def _ids(session: Session, table: Table, names: Collection[str]) -> dict[str, int]:
     wanted = set(names)
     found = {}
     for some in chunks(wanted):
-        rows = session.connection.execute(
-            select(table.c.id, table.c.name).where(table.c.name.in_(some))
-        )
+        rows = session.connection.execute(_BY_NAME[table.name], {"names": some})
         # MySQL compares without regard to case.
         found.update({row.name: row.id for row in rows if row.name in wanted})
     return found

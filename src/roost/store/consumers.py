@@ -151,11 +151,24 @@ class Consumers:
     ) -> References:
         """The ids of these names. New ones are added; they are never removed."""
         names = {"project": set(projects), "user": set(users), "type": set(types)}
+        found = self._lasting(names)
+        if all(len(found[kind]) == len(names[kind]) for kind in names):
+            return References(projects=found["project"], users=found["user"], types=found["type"])
         found = self._references(names)
+        for kind, ids in found.items():
+            for name, id in ids.items():
+                self._session.lasting.put(kind, name, id)
         missing = {kind: names[kind] - set(found[kind]) for kind in names}
         if any(missing.values()):
             found = self._add(names, missing)
         return References(projects=found["project"], users=found["user"], types=found["type"])
+
+    def _lasting(self, names: Mapping[str, set[str]]) -> dict[str, dict[str, int]]:
+        get = self._session.lasting.get
+        return {
+            kind: {name: id for name in some if (id := get(kind, name)) is not None}
+            for kind, some in names.items()
+        }
 
     def _add(
         self, names: Mapping[str, set[str]], missing: Mapping[str, set[str]]

@@ -61,7 +61,9 @@ def create_engine(url: str | URL, options: EngineOptions = EngineOptions()) -> E
         engine = _sqlite(url, options)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
-    return _server(url, options, isolation_level="READ COMMITTED")
+    # `Database.write` ends every transaction before it gives the connection back, so that
+    # another ROLLBACK would waste a round trip.
+    return _server(url, options, isolation_level="READ COMMITTED", pool_reset_on_return=None)
 
 
 def create_reader(url: str | URL, options: EngineOptions = EngineOptions()) -> Engine:  # noqa: B008 - frozen

@@ -20,6 +20,13 @@ class RetryNeeded(Exception):
     """Somebody else wrote what this unit of work had read: run the whole unit again."""
 
 
+class RetryAtOnce(RetryNeeded):
+    """What this unit of work took for known was not so: run it again, without waiting.
+
+    A unit may ask for that once; it then reads what it had taken for known.
+    """
+
+
 # The unit was rolled back as a whole, and running it again sees what got in its way: a lost
 # race, or a row that appeared (duplicate) or vanished (reference) since the unit looked.
 RETRYABLE = (

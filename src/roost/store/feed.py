@@ -59,13 +59,55 @@ class Feed:
             version = self._stillness.version()
             if self._stillness.nothing_since(position, version):
                 return position, Changes()
-        if self._database.read(_writers) == position:
+        now = self._database.read(_writers)
+        if now == position:
             self._remember(position, version)
             return position, Changes()
-        news = self._database.read_snapshot(lambda connection: _catch_up(connection, position))
+        news = self._sums_since(position, now)
+        if news is None:
+            news = self._database.read_snapshot(lambda connection: _catch_up(connection, position))
         if news is not None:
             self._remember(news[0], version)
         return news
+
+    def own_changes(self, position: Position) -> tuple[Position, Changes] | None:
+        """The next of this process's own changes, if it is nothing but sums; from memory."""
+        writer = self._writer.id
+        if writer is None:
+            return None
+        number = position.get(writer, 0) + 1
+        record = self._writer.own_record(writer, number)
+        if record is None or not record.is_sums:
+            return None
+        return {**position, writer: number}, _summed([record])
+
+    def _sums_since(self, position: Position, now: Position) -> tuple[Position, Changes] | None:
+        """What happened between two positions, if it is nothing but sums (claims, mostly).
+
+        Records never change, and sums need no rows that would have to be as of the same moment.
+        So this takes one read, and none for what this process wrote itself.
+        """
+        if position.keys() - now.keys():
+            return None
+        moved = _moved(position, now)
+        if moved is None:
+            return None
+        records = []
+        writer = self._writer.id
+        if writer is not None and writer in moved:
+            seen, last = moved[writer]
+            own = [self._writer.own_record(writer, number) for number in range(seen + 1, last + 1)]
+            if None not in own:
+                records += [record for record in own if record is not None]
+                del moved[writer]
+        if moved:
+            others = self._database.read(lambda connection: _records(connection, moved))
+            if len(others) != _count(moved):
+                return None
+            records += others
+        if not all(record.is_sums for record in records):
+            return None
+        return now, _summed(records)
 
     def _remember(self, position: Position, version: int | None) -> None:
         if self._stillness is not None and version is not None:
@@ -79,20 +121,31 @@ def _writers(connection: Connection) -> dict[int, int]:
     return {row.id: row.sequence for row in connection.execute(_WRITERS)}
 
 
-def _catch_up(connection: Connection, position: Position) -> tuple[Position, Changes] | None:
-    now = _writers(connection)
+def _moved(position: Position, now: Position) -> dict[int, tuple[int, int]] | None:
+    """Which writers wrote: from which number to which. None where nobody can tell any more."""
     moved = {
         writer: (position.get(writer, 0), sequence)
         for writer, sequence in now.items()
         if sequence != position.get(writer, 0)
     }
-    count = sum(sequence - seen for seen, sequence in moved.values())
     # A number that went back is another history (a restored backup). Too many records were
     # trimmed, or cost more than loading.
-    if any(sequence < seen for seen, sequence in moved.values()) or count > KEPT_RECORDS:
+    if any(sequence < seen for seen, sequence in moved.values()) or _count(moved) > KEPT_RECORDS:
+        return None
+    return moved
+
+
+def _count(moved: Mapping[int, tuple[int, int]]) -> int:
+    return sum(sequence - seen for seen, sequence in moved.values())
+
+
+def _catch_up(connection: Connection, position: Position) -> tuple[Position, Changes] | None:
+    now = _writers(connection)
+    moved = _moved(position, now)
+    if moved is None:
         return None
     records = _records(connection, moved)
-    if len(records) != count:
+    if len(records) != _count(moved):
         return None
     # A writer may vanish only with the number that we have seen.
     removed = dict(pair for record in records for pair in record.removed)
@@ -121,31 +174,32 @@ def _records(connection: Connection, moved: Mapping[int, tuple[int, int]]) -> li
 
 
 def _combine(connection: Connection, records: Iterable[ChangeRecord]) -> Changes:
-    providers: set[int] = set()
-    classes: set[int] = set()
-    traits: set[int] = set()
+    records = list(records)
+    sums = _summed(records)
+    providers = frozenset(id for record in records for id in record.providers)
+    classes = frozenset(id for record in records for id in record.classes)
+    traits = frozenset(id for record in records for id in record.traits)
+    return Changes(
+        # What is read anew already contains the sums.
+        usage={key: delta for key, delta in sums.usage.items() if key[0] not in providers},
+        generations={id: each for id, each in sums.generations.items() if id not in providers},
+        provider_ids=providers,
+        class_ids=classes,
+        trait_ids=traits,
+        rows=rows.read_some(connection, providers, classes, traits),
+    )
+
+
+def _summed(records: Iterable[ChangeRecord]) -> Changes:
     generations: dict[int, int] = {}
     usage: dict[tuple[int, int], int] = {}
     for record in records:
-        providers.update(record.providers)
-        classes.update(record.classes)
-        traits.update(record.traits)
         for provider, generation in record.generations:
             generations[provider] = max(generation, generations.get(provider, generation))
         for provider, class_id, delta in record.usage:
             usage[provider, class_id] = usage.get((provider, class_id), 0) + delta
     return Changes(
-        # What is read anew already contains the sums.
-        usage={key: delta for key, delta in usage.items() if delta and key[0] not in providers},
-        generations={
-            provider: generation
-            for provider, generation in generations.items()
-            if provider not in providers
-        },
-        provider_ids=frozenset(providers),
-        class_ids=frozenset(classes),
-        trait_ids=frozenset(traits),
-        rows=rows.read_some(connection, providers, classes, traits),
+        usage={key: delta for key, delta in usage.items() if delta}, generations=generations
     )
 
 

@@ -15,6 +15,7 @@ from sqlalchemy import (
     insert,
     select,
 )
+from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from roost.claims import Stock
 from roost.model import Inventory
@@ -46,12 +47,7 @@ class Inventories:
 
     def delete(self, provider_id: int, class_ids: Iterable[int]) -> None:
         for ids in chunks(class_ids):
-            self._execute(
-                delete(_table).where(
-                    _table.c.resource_provider_id == provider_id,
-                    _table.c.resource_class_id.in_(ids),
-                )
-            )
+            self._execute(_DELETE, {"provider": provider_id, "classes": ids})
         self._session.announcement.providers([provider_id])
 
     def clear(self, provider_ids: Collection[int]) -> None:
@@ -62,24 +58,30 @@ class Inventories:
 
     def insert(self, added: Mapping[int, Mapping[int, Inventory]]) -> None:
         """New rows, by provider id and class id."""
-        rows = [
+        rows = self._rows(added)
+        if rows:
+            self._execute(_INSERT, rows)
+        self._session.announcement.providers(added)
+
+    def put(self, provider_id: int, inventories: Mapping[int, Inventory]) -> None:
+        """Rows by class id, new or in place of what the provider has of the class."""
+        rows = self._rows({provider_id: inventories})
+        if rows:
+            self._execute(_PUT[self._session.connection.dialect.name], rows)
+        self._session.announcement.providers([provider_id])
+
+    def _rows(self, inventories: Mapping[int, Mapping[int, Inventory]]) -> list[dict[str, Any]]:
+        return [
             {
                 "resource_provider_id": provider_id,
                 "resource_class_id": class_id,
                 "created_at": self._session.now,
-                "total": inventory.total,
-                "reserved": inventory.reserved,
-                "min_unit": inventory.min_unit,
-                "max_unit": inventory.max_unit,
-                "step_size": inventory.step_size,
-                "allocation_ratio": inventory.allocation_ratio,
+                "updated_at": None,
+                **{name: getattr(inventory, name) for name in _NUMBERS},
             }
-            for provider_id, by_class in added.items()
+            for provider_id, by_class in inventories.items()
             for class_id, inventory in by_class.items()
         ]
-        if rows:
-            self._execute(insert(_table), rows)
-        self._session.announcement.providers(added)
 
     def kept(self, inventory: Inventory) -> Inventory:
         """The inventory as this database keeps it.
@@ -91,6 +93,36 @@ class Inventories:
         ratio = float(f"{inventory.allocation_ratio:.6g}")
         return msgspec.structs.replace(inventory, allocation_ratio=ratio)
 
+
+_NUMBERS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+
+# Built once: building a statement costs as much as running it.
+_DELETE = delete(_table).where(
+    _table.c.resource_provider_id == bindparam("provider"),
+    _table.c.resource_class_id.in_(bindparam("classes", expanding=True)),
+)
+_INSERT = insert(_table)
+
+
+def _on_conflict(put: Any) -> Any:
+    """What PostgreSQL and SQLite call a row that is there already."""
+    return put.on_conflict_do_update(
+        index_elements=[_table.c.resource_provider_id, _table.c.resource_class_id],
+        set_={name: put.excluded[name] for name in (*_NUMBERS, "created_at", "updated_at")},
+    )
+
+
+def _on_duplicate(put: Any) -> Any:
+    return put.on_duplicate_key_update(
+        {name: put.inserted[name] for name in (*_NUMBERS, "created_at", "updated_at")}
+    )
+
+
+_PUT = {
+    "sqlite": _on_conflict(sqlite.insert(_table)),
+    "postgresql": _on_conflict(postgresql.insert(_table)),
+    "mysql": _on_duplicate(mysql.insert(_table)),
+}
 
 _IDS: BindParameter[int] = bindparam("ids", expanding=True)
 
@@ -105,7 +137,6 @@ _USED = (
     .subquery()
 )
 
-# Built once: building a statement costs as much as running it.
 _STOCKS = (
     select(
         _table.c.resource_provider_id,

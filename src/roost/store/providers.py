@@ -1,5 +1,6 @@
 """Providers: finding them, and the guard on their generation."""
 
+import functools
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Select,
+    Update,
     and_,
     bindparam,
     case,
@@ -37,17 +39,30 @@ from roost.store.schema import (
 from roost.store.session import Session
 
 _table = resource_providers
+
+# How many providers one statement moves on: it has six parameters for each.
+ADVANCE_CHUNK = 100
 _parent = resource_providers.alias("parent")
 _root = resource_providers.alias("root")
 
 
-class ProviderRecord(Value, frozen=True, kw_only=True):
-    """One row, with the names of its parent and its root."""
+class ProviderState(Value, frozen=True, kw_only=True):
+    """What the guard needs to know of a provider."""
 
     id: int
     uuid: str
-    name: str
     generation: int
+
+    def check_generation(self, expected: int | None) -> None:
+        """Refuse a writer that saw another generation; None is a writer that did not look."""
+        if expected is not None and expected != self.generation:
+            raise ProviderGenerationConflict(self.uuid, expected, self.generation)
+
+
+class ProviderRecord(ProviderState, frozen=True, kw_only=True):
+    """One row, with the names of its parent and its root."""
+
+    name: str
     parent_id: int | None
     parent_uuid: str | None
     root_id: int
@@ -63,11 +78,6 @@ class ProviderRecord(Value, frozen=True, kw_only=True):
             root_uuid=self.root_uuid,
             modified=self.modified,
         )
-
-    def check_generation(self, expected: int | None) -> None:
-        """Refuse a writer that saw another generation; None is a writer that did not look."""
-        if expected is not None and expected != self.generation:
-            raise ProviderGenerationConflict(self.uuid, expected, self.generation)
 
 
 # The names of parent and root come from subqueries rather than joins, so that a lock on the
@@ -109,12 +119,37 @@ _BY_ID = _table.c.id.in_(bindparam("ids", expanding=True))
 _LOCK_UUIDS = _locked(_BY_UUID)
 _LOCK_IDS = _locked(_BY_ID)
 _LOCK_BOTH = _locked(or_(_BY_UUID, _BY_ID))
-_ADVANCE = (
-    update(_table)
-    .where(_table.c.id == bindparam("provider"), provider_generation == bindparam("before"))
-    .values(generation=bindparam("after"))
-)
-_ADVANCE_MODIFIED = _ADVANCE.values(updated_at=bindparam("now"))
+
+
+@functools.lru_cache(maxsize=64)
+def _advance(count: int, *, modified: bool) -> Update:
+    """The guard: move the generations of so many providers, if they still are what was read."""
+    numbers = range(count)
+    unchanged = or_(
+        *(
+            and_(
+                _table.c.id == bindparam(f"id{number}"),
+                # SQLite gives the id of a deleted row away again.
+                _table.c.uuid == bindparam(f"uuid{number}"),
+                provider_generation == bindparam(f"before{number}"),
+            )
+            for number in numbers
+        )
+    )
+    after = case(
+        *(
+            (_table.c.id == bindparam(f"id{number}"), bindparam(f"after{number}"))
+            for number in numbers
+        )
+    )
+    # Without the list of ids some planners read the whole table.
+    which = _table.c.id.in_([bindparam(f"id{number}") for number in numbers])
+    statement = (
+        update(_table)
+        .where(which, unchanged)
+        .values(generation=after if count > 1 else bindparam("after0"))
+    )
+    return statement.values(updated_at=bindparam("now")) if modified else statement
 
 
 class Providers:
@@ -155,9 +190,7 @@ class Providers:
     # -----------------------------------------------------------------------------------------
     # The guard
 
-    def advance(
-        self, steps: Iterable[tuple[ProviderRecord, int]], *, modified: bool = True
-    ) -> None:
+    def advance(self, steps: Iterable[tuple[ProviderState, int]], *, modified: bool = True) -> None:
         """Move generations on, if they still are what was read: the guard of every write.
 
         One statement for all of them; every competing writer writes these rows too, so whoever
@@ -166,44 +199,22 @@ class Providers:
         A claim does not count as modifying the provider: other processes learn of it as sums and
         generations, and need not read the provider anew.
         """
-        by_id = {provider.id: (provider.generation, step) for provider, step in steps}
-        for ids in chunks(by_id):
-            if len(ids) == 1:
-                moved = self._advance_one(ids[0], *by_id[ids[0]], modified=modified)
-            else:
-                moved = self._advance_many({id: by_id[id] for id in ids}, modified=modified)
-            if moved != len(ids):
+        by_id = {provider.id: (provider, provider.generation + step) for provider, step in steps}
+        for ids in chunks(by_id, ADVANCE_CHUNK):
+            parameters: dict[str, Any] = {"now": self._session.now} if modified else {}
+            for number, id in enumerate(ids):
+                provider, after = by_id[id]
+                parameters[f"id{number}"] = id
+                parameters[f"uuid{number}"] = provider.uuid
+                parameters[f"before{number}"] = provider.generation
+                parameters[f"after{number}"] = after
+            statement = _advance(len(ids), modified=modified)
+            if self._execute(statement, parameters).rowcount != len(ids):
                 raise RetryNeeded("a provider's generation moved")
-        for id, (generation, step) in by_id.items():
-            self._session.announcement.generation(id, generation + step)
+        for id, (_, after) in by_id.items():
+            self._session.announcement.generation(id, after)
         if modified:
             self._session.announcement.providers(by_id)
-
-    def _advance_one(self, id: int, generation: int, step: int, *, modified: bool) -> int:
-        parameters = {"provider": id, "before": generation, "after": generation + step}
-        if not modified:
-            return self._execute(_ADVANCE, parameters).rowcount
-        return self._execute(_ADVANCE_MODIFIED, {**parameters, "now": self._session.now}).rowcount
-
-    def _advance_many(self, by_id: Mapping[int, tuple[int, int]], *, modified: bool) -> int:
-        steps = {step for _, step in by_id.values()}
-        step = (
-            case({id: step for id, (_, step) in by_id.items()}, value=_table.c.id)
-            if len(steps) > 1
-            else steps.pop()
-        )
-        values: dict[str, Any] = {"generation": provider_generation + step}
-        if modified:
-            values["updated_at"] = self._session.now
-        unchanged = or_(
-            *(
-                and_(_table.c.id == id, provider_generation == generation)
-                for id, (generation, _) in by_id.items()
-            )
-        )
-        # Without the list of ids some planners read the whole table.
-        which = _table.c.id.in_(by_id)
-        return self._execute(update(_table).where(which, unchanged).values(**values)).rowcount
 
     def touch(self, ids: Iterable[int]) -> None:
         """Write these rows without moving their generation, to meet others that do the same."""

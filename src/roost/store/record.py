@@ -15,6 +15,11 @@ class ChangeRecord(msgspec.Struct, omit_defaults=True, frozen=True):
     traits: list[int] = []  # ids to read anew
     removed: list[tuple[int, int]] = []  # writer id, the sequence it had reached
 
+    @property
+    def is_sums(self) -> bool:
+        """Whether it says all by itself: what is used and generations, nothing to read anew."""
+        return not (self.providers or self.classes or self.traits or self.removed)
+
 
 _DECODER = msgspec.json.Decoder(ChangeRecord)
 

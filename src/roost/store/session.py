@@ -5,14 +5,16 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, case
 
+from roost.store.lasting import LastingIds
 from roost.store.record import Announcement
 
 
 class Session:
     """One write transaction, below its tables."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, lasting: LastingIds) -> None:
         self.connection = connection
+        self.lasting = lasting
         self.announcement = Announcement()
         self.is_mysql = connection.dialect.name == "mysql"
         now = datetime.now(UTC).replace(tzinfo=None)

@@ -16,8 +16,9 @@ from roost.changes import Changes, Rows
 from roost.errors import ConcurrentUpdate
 from roost.store.database import Database
 from roost.store.engine import EngineOptions
-from roost.store.failures import RETRYABLE, explained
+from roost.store.failures import RETRYABLE, RetryAtOnce, explained
 from roost.store.feed import Feed, Position
+from roost.store.lasting import LastingIds
 from roost.store.reads import Reads
 from roost.store.transaction import Transaction
 from roost.store.writer import Writer
@@ -41,6 +42,7 @@ class Store:
         self._writer = Writer(database)
         self._feed = Feed(database, self._writer)
         self.reads = Reads(database)
+        self._lasting: tuple[int | None, LastingIds] = None, LastingIds()  # of one registration
         _forget_after_fork(self)
 
     @classmethod
@@ -68,13 +70,20 @@ class Store:
         """One transaction: committed with its change record on leaving, or not at all."""
         self._writer.register()
         with self._database.write() as connection:
-            transaction = Transaction(connection)
+            transaction = Transaction(connection, self._lasting_ids())
             yield transaction
             record = transaction.announcement.record()
             if record is None:
                 connection.commit()
             else:
                 self._writer.commit(connection, record)
+
+    def _lasting_ids(self) -> LastingIds:
+        registration, ids = self._lasting
+        if registration != self._writer.id:
+            ids = LastingIds()
+            self._lasting = self._writer.id, ids
+        return ids
 
     def run(
         self, unit: Callable[[Transaction], Result], *, retry_count: int = RETRY_COUNT_DEFAULT
@@ -91,6 +100,8 @@ class Store:
                     with self.write() as transaction:
                         result = unit(transaction)
                     return result
+                except RetryAtOnce:
+                    continue
                 except RETRYABLE as error:
                     if attempt >= retry_count:
                         LOG.warning("gave up after %d attempts: %s", attempt + 1, error)
@@ -116,6 +127,10 @@ class Store:
         """What happened since, or None where only `load` can tell."""
         with explained():
             return self._feed.changes_since(position)
+
+    def own_changes(self, position: Position) -> tuple[Position, Changes] | None:
+        """The next change after a position, if it is known without asking the database."""
+        return self._feed.own_changes(position)
 
     def _after_fork(self) -> None:
         # The connections and the row in roost_writers belong to the parent process.

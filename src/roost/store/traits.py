@@ -2,13 +2,21 @@
 
 from collections.abc import Collection
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 
 from roost.store.rows import chunks
 from roost.store.schema import resource_provider_traits
 from roost.store.session import Session
 
 _table = resource_provider_traits
+
+# Built once: building a statement costs as much as running it.
+_OF = select(_table.c.trait_id).where(_table.c.resource_provider_id == bindparam("provider"))
+_DELETE = delete(_table).where(
+    _table.c.resource_provider_id == bindparam("provider"),
+    _table.c.trait_id.in_(bindparam("traits", expanding=True)),
+)
+_INSERT = insert(_table)
 
 
 class Traits:
@@ -17,23 +25,14 @@ class Traits:
         self._execute = session.connection.execute
 
     def of(self, provider_id: int) -> set[int]:
-        return set(
-            self._session.connection.scalars(
-                select(_table.c.trait_id).where(_table.c.resource_provider_id == provider_id)
-            )
-        )
+        return set(self._session.connection.scalars(_OF, {"provider": provider_id}))
 
     def change(self, provider_id: int, *, added: Collection[int], removed: Collection[int]) -> None:
         for some in chunks(removed):
-            self._execute(
-                delete(_table).where(
-                    _table.c.resource_provider_id == provider_id,
-                    _table.c.trait_id.in_(some),
-                )
-            )
+            self._execute(_DELETE, {"provider": provider_id, "traits": some})
         if added:
             self._execute(
-                insert(_table),
+                _INSERT,
                 [
                     {
                         "resource_provider_id": provider_id,

@@ -7,6 +7,7 @@ from roost.store.allocations import Allocations
 from roost.store.catalog import Classes, TraitNames
 from roost.store.consumers import Consumers
 from roost.store.inventories import Inventories
+from roost.store.lasting import LastingIds
 from roost.store.providers import Providers
 from roost.store.session import Session
 from roost.store.traits import Traits
@@ -16,8 +17,8 @@ from roost.store.trees import Trees
 class Transaction(Session):
     """What a unit of work is given."""
 
-    def __init__(self, connection: Connection) -> None:
-        super().__init__(connection)
+    def __init__(self, connection: Connection, lasting: LastingIds) -> None:
+        super().__init__(connection, lasting)
         self.providers = Providers(self)
         self.trees = Trees(self)
         self.inventories = Inventories(self)

@@ -44,6 +44,9 @@ TRIM_INTERVAL = 1024
 # that finds its row missing registers again.
 IDLE_SECONDS_MAX = 24 * 60 * 60
 
+# How many of its own records a process remembers, so that it need not read them back.
+REMEMBERED_RECORDS = 1024
+
 # An id must survive JSON readers that know only doubles.
 _ID_BITS = 53
 
@@ -90,6 +93,7 @@ class Writer:
         self._feed = threading.Lock()
         self._sequence = 0
         self.id: int | None = None  # None while not registered
+        self._own: dict[tuple[int, int], ChangeRecord] = {}  # by writer id and number
 
     def forget(self) -> None:
         """The row is gone, or its number is not known: the next write registers anew."""
@@ -185,6 +189,16 @@ class Writer:
                 )
             self._commit(connection, writer_id, number)
             self._sequence = number
+            self._remember(writer_id, number, record)
+
+    def own_record(self, writer_id: int, number: int) -> ChangeRecord | None:
+        """What this process itself committed under a number, if it was lately."""
+        return self._own.get((writer_id, number))
+
+    def _remember(self, writer_id: int, number: int, record: ChangeRecord) -> None:
+        self._own[writer_id, number] = record
+        if len(self._own) > REMEMBERED_RECORDS:
+            del self._own[next(iter(self._own))]
 
     def _insert_record(
         self, connection: Connection, writer_id: int, number: int, record: ChangeRecord

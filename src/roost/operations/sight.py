@@ -1,0 +1,230 @@
+"""What a decision is based on: the tables, or what the index remembers of them.
+
+The index proposes; the transaction decides. A write first takes the providers it concerns for
+what the index says they are, which saves most of its reads. That is safe because the write moves
+their generations, if they still are the ones it saw: whoever adds to what is used, or changes an
+inventory or a trait, moves the generation too. Less use alone moves none, so the index may show
+too much in use, never too little.
+
+What the index speaks against is not refused on its word. Then, as when a generation moved, the
+write runs again at once, on what its transaction reads.
+"""
+
+import abc
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
+
+from roost.claims import Stock
+from roost.errors import ProviderNotFound, RoostError
+from roost.model import ConsumerChange, Value
+from roost.search.index import Index
+from roost.search.nodes import inventory_of
+from roost.service import Roost
+from roost.store.catalog import is_standard_class, is_standard_trait
+from roost.store.consumers import ConsumerRecord
+from roost.store.failures import RETRYABLE, RetryAtOnce, RetryNeeded
+from roost.store.providers import ProviderState
+from roost.store.store import RETRY_COUNT_DEFAULT
+from roost.store.transaction import Transaction
+
+Result = TypeVar("Result")
+
+
+class Sight(abc.ABC):
+    """What a unit of work sees of the world that it is about to change."""
+
+    certain: bool  # whether what is seen is so even without a guard
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+
+    def provider(self, uuid: str) -> ProviderState:
+        found = self.providers([uuid]).get(uuid)
+        if found is None:
+            raise ProviderNotFound(uuid)
+        return found
+
+    @abc.abstractmethod
+    def consumers(self, changes: Sequence[ConsumerChange]) -> Mapping[str, ConsumerRecord]:
+        """The consumers that are to be changed, those that exist."""
+
+    @abc.abstractmethod
+    def providers(
+        self, uuids: Collection[str], ids: Collection[int] = ()
+    ) -> Mapping[str, ProviderState]:
+        """Those of the named providers that exist, by UUID."""
+
+    @abc.abstractmethod
+    def stocks(self, provider_ids: Collection[int]) -> Mapping[int, Mapping[str, Stock]]:
+        """What each provider has, by resource class in the order of class ids, and its use."""
+
+    @abc.abstractmethod
+    def class_ids(self, names: Collection[str]) -> Mapping[str, int]:
+        """The id of each resource class; refuses unknown ones."""
+
+    @abc.abstractmethod
+    def trait_ids(self, names: Collection[str]) -> Mapping[str, int]:
+        """The id of each trait; refuses unknown ones."""
+
+    @abc.abstractmethod
+    def traits(self, provider_id: int) -> set[int]:
+        """The ids of the traits that a provider has."""
+
+
+class TableSight(Sight):
+    """What the transaction itself reads. Providers are locked."""
+
+    certain = True
+
+    def consumers(self, changes: Sequence[ConsumerChange]) -> Mapping[str, ConsumerRecord]:
+        uuids = [change.consumer_uuid for change in changes]
+        return self._tx.consumers.read(uuids) if uuids else {}
+
+    def providers(
+        self, uuids: Collection[str], ids: Collection[int] = ()
+    ) -> Mapping[str, ProviderState]:
+        return self._tx.providers.lock_all(uuids, ids) if uuids or ids else {}
+
+    def stocks(self, provider_ids: Collection[int]) -> Mapping[int, Mapping[str, Stock]]:
+        return self._tx.inventories.stocks(provider_ids)
+
+    def class_ids(self, names: Collection[str]) -> Mapping[str, int]:
+        return self._tx.classes.ids(names)
+
+    def trait_ids(self, names: Collection[str]) -> Mapping[str, int]:
+        return self._tx.trait_names.ids(names)
+
+    def traits(self, provider_id: int) -> set[int]:
+        return self._tx.traits.of(provider_id)
+
+
+class Remembered(Value, frozen=True, kw_only=True):
+    """What the index says of one provider."""
+
+    state: ProviderState
+    stocks: Mapping[str, Stock]
+    traits: frozenset[int]
+
+
+class Memory(Value, frozen=True, kw_only=True):
+    """What the index says."""
+
+    providers: Mapping[str, Remembered]
+    class_ids: Mapping[str, int]
+    trait_ids: Mapping[str, int]
+
+
+class IndexSight(Sight):
+    """What the index remembered when the unit of work began."""
+
+    certain = False
+
+    def __init__(self, tx: Transaction, memory: Memory) -> None:
+        super().__init__(tx)
+        self._memory = memory
+        self._by_id = {each.state.id: each for each in memory.providers.values()}
+
+    def consumers(self, changes: Sequence[ConsumerChange]) -> Mapping[str, ConsumerRecord]:
+        if all(map(_makes_new, changes)):
+            # To add the row of one that is there already fails.
+            return {}
+        return TableSight(self._tx).consumers(changes)
+
+    def providers(
+        self, uuids: Collection[str], ids: Collection[int] = ()
+    ) -> Mapping[str, ProviderState]:
+        if ids:
+            # Of consumers that are left with nothing, which nobody remembers.
+            raise RetryNeeded("the index knows nothing of consumers")
+        known = self._memory.providers
+        return {uuid: known[uuid].state for uuid in uuids if uuid in known}
+
+    def stocks(self, provider_ids: Collection[int]) -> Mapping[int, Mapping[str, Stock]]:
+        return {id: self._by_id[id].stocks for id in provider_ids}
+
+    def class_ids(self, names: Collection[str]) -> Mapping[str, int]:
+        ids = {name: self._memory.class_ids.get(name) for name in names}
+        # Custom classes can be renamed without moving any generation.
+        custom = {name for name, id in ids.items() if id is None or not is_standard_class(id)}
+        found = self._tx.classes.ids(custom) if custom else {}
+        if any(ids[name] != id for name, id in found.items()):
+            raise RetryNeeded("the index knows resource classes by other names")
+        return {**{name: id for name, id in ids.items() if id is not None}, **found}
+
+    def trait_ids(self, names: Collection[str]) -> Mapping[str, int]:
+        custom = {
+            name
+            for name in names
+            if not is_standard_trait(name) or name not in self._memory.trait_ids
+        }
+        # The id of a custom trait that was deleted may be given away again.
+        found = self._tx.trait_names.ids(custom) if custom else {}
+        return {name: found.get(name, self._memory.trait_ids.get(name, -1)) for name in names}
+
+    def traits(self, provider_id: int) -> set[int]:
+        return set(self._by_id[provider_id].traits)
+
+
+def decide(
+    roost: Roost,
+    unit: Callable[[Transaction, Sight], Result],
+    *,
+    providers: Mapping[str, int | None],
+    retry_count: int = RETRY_COUNT_DEFAULT,
+) -> Result:
+    """Run a unit of work: on what the index says of these providers, or else on the tables.
+
+    `providers` are UUIDs, with the generation that the writer saw, or None if it does not say.
+    The unit moves the generation of every provider that it decides on.
+    """
+    proposal = _propose(roost, providers)
+
+    def attempt(tx: Transaction) -> Result:
+        nonlocal proposal
+        if proposal is None:
+            return unit(tx, TableSight(tx))
+        memory, proposal = proposal, None
+        try:
+            return unit(tx, IndexSight(tx, memory))
+        except (RoostError, *RETRYABLE) as error:
+            raise RetryAtOnce(f"the index proposed what is not so: {error}") from error
+
+    return roost.run(attempt, retry_count=retry_count)
+
+
+def _makes_new(change: ConsumerChange) -> bool:
+    """Whether the writer says that the consumer does not exist yet, and gives it something."""
+    is_new = change.checks_generation and change.expected_generation is None
+    return is_new and bool(change.allocations)
+
+
+def _propose(roost: Roost, generations: Mapping[str, int | None]) -> Memory | None:
+    """What the index knows of these providers; None where it does not know enough."""
+    # A writer that saw the very generation that the index has tells that the index is right.
+    untold = None in generations.values()
+    providers = {}
+    with roost.glance(lately=untold) as index:
+        if index is None:
+            return None
+        for uuid, generation in generations.items():
+            row = index.row_of_uuid.get(uuid)
+            if row is None or generation not in (None, int(index.rows.generation[row])):
+                return None
+            providers[uuid] = _remembered(index, row)
+        if not providers:
+            return None
+        return Memory(providers=providers, class_ids=index.classes.ids, trait_ids=index.traits.ids)
+
+
+def _remembered(index: Index, row: int) -> Remembered:
+    generation = int(index.rows.generation[row])
+    return Remembered(
+        state=ProviderState(id=index.ids[row], uuid=index.uuids[row], generation=generation),
+        stocks={
+            index.classes.names[stock.class_id]: Stock(
+                class_id=stock.class_id, inventory=inventory_of(stock), used=stock.used
+            )
+            for stock in index.stocks(row)
+        },
+        traits=frozenset(index.row_traits(row)),
+    )
