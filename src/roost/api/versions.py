@@ -3,6 +3,7 @@
 Versions end in this package: below it, what a version brought is a field of a value.
 """
 
+import functools
 from typing import NamedTuple
 
 import microversion_parse
@@ -73,6 +74,8 @@ VERSION_MIN = Version(1, 0)
 VERSION_MAX = Version(1, len(VERSIONS) - 1)
 
 
+# Clients say the same few things again and again.
+@functools.lru_cache(maxsize=256)
 def negotiate(header: str | None) -> Version:
     """The version that a request asks for: the oldest if it says nothing."""
     headers = {} if header is None else {HEADER: header}

@@ -201,9 +201,16 @@ def _makes_new(change: ConsumerChange) -> bool:
 def _propose(roost: Roost, generations: Mapping[str, int | None]) -> Memory | None:
     """What the index knows of these providers; None where it does not know enough."""
     # A writer that saw the very generation that the index has tells that the index is right.
-    untold = None in generations.values()
+    if None not in generations.values():
+        memory = _memory(roost, generations, lately=False)
+        if memory is not None:
+            return memory
+    return _memory(roost, generations, lately=True)
+
+
+def _memory(roost: Roost, generations: Mapping[str, int | None], *, lately: bool) -> Memory | None:
     providers = {}
-    with roost.glance(lately=untold) as index:
+    with roost.glance(lately=lately) as index:
         if index is None:
             return None
         for uuid, generation in generations.items():

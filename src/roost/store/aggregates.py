@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import bindparam, delete, insert, select
 
+from roost.store.prepared import Prepared, PreparedInsert
 from roost.store.rows import chunks
 from roost.store.schema import placement_aggregates, resource_provider_aggregates
 from roost.store.session import Session
@@ -12,8 +13,8 @@ _table = resource_provider_aggregates
 _KIND = "aggregate"
 
 # Built once: building a statement costs as much as running it.
-_DELETE = delete(_table).where(_table.c.resource_provider_id == bindparam("provider"))
-_INSERT = insert(_table)
+_DELETE = Prepared(delete(_table).where(_table.c.resource_provider_id == bindparam("provider")))
+_INSERT = PreparedInsert(_table, ["resource_provider_id", "aggregate_id", "created_at"])
 
 
 class Aggregates:
@@ -25,10 +26,10 @@ class Aggregates:
         """Make the provider a member of these, and of no other."""
         ids = self._ids(uuids)
         # All out and all in is two statements; to find out what differs would be one more.
-        self._execute(_DELETE, {"provider": provider_id})
+        _DELETE.run(self._session.connection, {"provider": provider_id})
         if ids:
-            self._execute(
-                _INSERT,
+            _INSERT.run(
+                self._session.connection,
                 [
                     {
                         "resource_provider_id": provider_id,

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import bindparam, delete, insert, select
+from sqlalchemy import bindparam, delete, select
 
 from roost.errors import ProviderInUse
 from roost.model import Value
 from roost.store.consumers import Holding
 from roost.store.failures import RetryNeeded
+from roost.store.prepared import PreparedInsert
 from roost.store.providers import ProviderRecord
 from roost.store.rows import chunks
 from roost.store.schema import allocations
@@ -16,7 +17,9 @@ from roost.store.session import Session
 _table = allocations
 
 # Built once: building a statement costs as much as running it.
-_INSERT = insert(_table)
+_INSERT = PreparedInsert(
+    _table, ["consumer_id", "resource_provider_id", "resource_class_id", "used", "created_at"]
+)
 _DELETE = delete(_table).where(_table.c.id.in_(bindparam("ids", expanding=True)))
 
 
@@ -41,8 +44,8 @@ class Allocations:
             if self._execute(_DELETE, {"ids": ids}).rowcount != len(ids):
                 raise RetryNeeded("an allocation is gone")
         if after:
-            self._execute(
-                _INSERT,
+            _INSERT.run(
+                self._session.connection,
                 [
                     {
                         "consumer_id": holding.consumer_uuid,

@@ -20,6 +20,7 @@ from sqlalchemy import (
 
 from roost.model import Value
 from roost.store.failures import RetryNeeded
+from roost.store.prepared import PreparedInsert
 from roost.store.rows import CHUNK, chunks
 from roost.store.schema import allocations, consumer_types, consumers, projects, users
 from roost.store.session import Session
@@ -80,7 +81,9 @@ _SELECT = select(
 
 # Built once: building a statement costs as much as running it.
 _READ = _SELECT.where(_table.c.uuid.in_(bindparam("uuids", expanding=True)))
-_INSERT = insert(_table)
+_INSERT = PreparedInsert(
+    _table, ["uuid", "project_id", "user_id", "consumer_type_id", "generation", "created_at"]
+)
 
 
 class Consumers:
@@ -113,8 +116,7 @@ class Consumers:
             }
             for row in rows
         ]
-        if values:
-            self._execute(_INSERT, values)
+        _INSERT.run(self._session.connection, values)
 
     def update(self, changed: Sequence[tuple[ConsumerRecord, ConsumerRow]]) -> None:
         """Move generations on, if they still are what was read, and set what the rows say."""

@@ -23,6 +23,7 @@ class Database:
     """Connections, and how transactions begin and end on them."""
 
     def __init__(self, url: str, options: EngineOptions) -> None:
+        self.options = options
         self.engine = create_engine(url, options)
         self.reader = create_reader(url, options)
         self.dialect = self.engine.dialect.name

@@ -1,6 +1,7 @@
 """The reading side of the change feed: everything, and what happened since."""
 
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -28,13 +29,16 @@ class Feed:
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
+        self._asker = _Asker(database)
         self._stillness = _Stillness(database) if database.dialect == "sqlite" else None
 
     def reset(self) -> None:
+        self._asker.reset()
         if self._stillness is not None:
             self._stillness.reset()
 
     def close(self) -> None:
+        self._asker.close()
         if self._stillness is not None:
             self._stillness.close()
 
@@ -59,7 +63,7 @@ class Feed:
             version = self._stillness.version()
             if self._stillness.nothing_since(position, version):
                 return position, Changes()
-        now = self._database.read(_writers)
+        now = self._asker.writers()
         if now == position:
             self._remember(position, version)
             return position, Changes()
@@ -201,6 +205,62 @@ def _summed(records: Iterable[ChangeRecord]) -> Changes:
     return Changes(
         usage={key: delta for key, delta in usage.items() if delta}, generations=generations
     )
+
+
+class _Asker:
+    """Asks where the writers are, which happens before every answer of the service.
+
+    On a connection that is kept for it, and with the driver alone: the question is so small that
+    everything around it would cost more than it does.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._question = str(_WRITERS.compile(dialect=database.engine.dialect))
+        self.reset()
+
+    def reset(self) -> None:
+        self._lock = threading.Lock()
+        self._connection: PoolProxiedConnection | None = None
+        self._cursor: Any = None
+        self._taken = 0.0
+
+    def close(self) -> None:
+        with self._lock:
+            self._give_back()
+
+    def writers(self) -> dict[int, int]:
+        if not self._lock.acquire(blocking=False):
+            return self._database.read(_writers)
+        try:
+            if self._connection is None or self._is_old():
+                self._give_back()
+                self._take()
+            self._cursor.execute(self._question)
+            return dict(self._cursor.fetchall())
+        except Exception:
+            # Whatever it is, the usual way deals with it: reconnects, or says what is wrong.
+            if self._connection is not None:
+                self._connection.invalidate()
+                self._connection = None
+        finally:
+            self._lock.release()
+        return self._database.read(_writers)
+
+    def _is_old(self) -> bool:
+        recycle = self._database.options.connection_recycle_time
+        return 0 <= recycle < time.monotonic() - self._taken
+
+    def _take(self) -> None:
+        self._connection = self._database.reader.raw_connection()
+        self._cursor = self._connection.cursor()
+        self._taken = time.monotonic()
+
+    def _give_back(self) -> None:
+        if self._connection is not None:
+            self._cursor.close()
+            self._connection.close()
+            self._connection = None
 
 
 class _Stillness:

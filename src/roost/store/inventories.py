@@ -12,13 +12,12 @@ from sqlalchemy import (
     cast,
     delete,
     func,
-    insert,
     select,
 )
-from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from roost.claims import Stock
 from roost.model import Inventory
+from roost.store.prepared import PreparedInsert
 from roost.store.rows import chunks
 from roost.store.schema import allocations, inventories, resource_classes
 from roost.store.session import Session
@@ -59,15 +58,13 @@ class Inventories:
     def insert(self, added: Mapping[int, Mapping[int, Inventory]]) -> None:
         """New rows, by provider id and class id."""
         rows = self._rows(added)
-        if rows:
-            self._execute(_INSERT, rows)
+        _INSERT.run(self._session.connection, rows)
         self._session.announcement.providers(added)
 
     def put(self, provider_id: int, inventories: Mapping[int, Inventory]) -> None:
         """Rows by class id, new or in place of what the provider has of the class."""
         rows = self._rows({provider_id: inventories})
-        if rows:
-            self._execute(_PUT[self._session.connection.dialect.name], rows)
+        _PUT.run(self._session.connection, rows)
         self._session.announcement.providers([provider_id])
 
     def _rows(self, inventories: Mapping[int, Mapping[int, Inventory]]) -> list[dict[str, Any]]:
@@ -101,28 +98,10 @@ _DELETE = delete(_table).where(
     _table.c.resource_provider_id == bindparam("provider"),
     _table.c.resource_class_id.in_(bindparam("classes", expanding=True)),
 )
-_INSERT = insert(_table)
-
-
-def _on_conflict(put: Any) -> Any:
-    """What PostgreSQL and SQLite call a row that is there already."""
-    return put.on_conflict_do_update(
-        index_elements=[_table.c.resource_provider_id, _table.c.resource_class_id],
-        set_={name: put.excluded[name] for name in (*_NUMBERS, "created_at", "updated_at")},
-    )
-
-
-def _on_duplicate(put: Any) -> Any:
-    return put.on_duplicate_key_update(
-        {name: put.inserted[name] for name in (*_NUMBERS, "created_at", "updated_at")}
-    )
-
-
-_PUT = {
-    "sqlite": _on_conflict(sqlite.insert(_table)),
-    "postgresql": _on_conflict(postgresql.insert(_table)),
-    "mysql": _on_duplicate(mysql.insert(_table)),
-}
+_KEY = ("resource_provider_id", "resource_class_id")
+_COLUMNS = (*_KEY, *_NUMBERS, "created_at", "updated_at")
+_INSERT = PreparedInsert(_table, _COLUMNS)
+_PUT = PreparedInsert(_table, _COLUMNS, replacing=_KEY)
 
 _IDS: BindParameter[int] = bindparam("ids", expanding=True)
 

@@ -8,7 +8,6 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Select,
-    Update,
     and_,
     bindparam,
     case,
@@ -28,6 +27,7 @@ from roost.errors import (
 )
 from roost.model import Provider, Value
 from roost.store.failures import RetryNeeded
+from roost.store.prepared import Prepared
 from roost.store.rows import CHUNK, chunks, modified
 from roost.store.schema import (
     inventories,
@@ -122,7 +122,7 @@ _LOCK_BOTH = _locked(or_(_BY_UUID, _BY_ID))
 
 
 @functools.lru_cache(maxsize=64)
-def _advance(count: int, *, modified: bool) -> Update:
+def _advance(count: int, *, modified: bool) -> Prepared:
     """The guard: move the generations of so many providers, if they still are what was read."""
     numbers = range(count)
     unchanged = or_(
@@ -149,7 +149,10 @@ def _advance(count: int, *, modified: bool) -> Update:
         .where(which, unchanged)
         .values(generation=after if count > 1 else bindparam("after0"))
     )
-    return statement.values(updated_at=bindparam("now")) if modified else statement
+    if modified:
+        now = bindparam("now", type_=_table.c.updated_at.type)
+        statement = statement.values(updated_at=now)
+    return Prepared(statement)
 
 
 class Providers:
@@ -209,7 +212,7 @@ class Providers:
                 parameters[f"before{number}"] = provider.generation
                 parameters[f"after{number}"] = after
             statement = _advance(len(ids), modified=modified)
-            if self._execute(statement, parameters).rowcount != len(ids):
+            if statement.run(self._session.connection, parameters).rowcount != len(ids):
                 raise RetryNeeded("a provider's generation moved")
         for id, (_, after) in by_id.items():
             self._session.announcement.generation(id, after)

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection
 
-from sqlalchemy import bindparam, delete, insert, select
+from sqlalchemy import bindparam, delete, select
 
+from roost.store.prepared import PreparedInsert
 from roost.store.rows import chunks
 from roost.store.schema import resource_provider_traits
 from roost.store.session import Session
@@ -16,7 +17,7 @@ _DELETE = delete(_table).where(
     _table.c.resource_provider_id == bindparam("provider"),
     _table.c.trait_id.in_(bindparam("traits", expanding=True)),
 )
-_INSERT = insert(_table)
+_INSERT = PreparedInsert(_table, ["resource_provider_id", "trait_id", "created_at"])
 
 
 class Traits:
@@ -31,8 +32,8 @@ class Traits:
         for some in chunks(removed):
             self._execute(_DELETE, {"provider": provider_id, "traits": some})
         if added:
-            self._execute(
-                _INSERT,
+            _INSERT.run(
+                self._session.connection,
                 [
                     {
                         "resource_provider_id": provider_id,

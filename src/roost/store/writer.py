@@ -31,6 +31,7 @@ from sqlalchemy import exc as sql
 from roost.errors import Unavailable
 from roost.store.database import Database
 from roost.store.failures import RETRYABLE, RetryNeeded
+from roost.store.prepared import Prepared, PreparedInsert
 from roost.store.record import ChangeRecord, encode
 from roost.store.schema import roost_changes, roost_writers
 
@@ -66,7 +67,7 @@ _IDLE_SINCE = {
     "mysql": f"UTC_TIMESTAMP() - INTERVAL {IDLE_SECONDS_MAX} SECOND",
 }
 
-_INSERT_RECORD = insert(roost_changes)
+_INSERT_RECORD = PreparedInsert(roost_changes, ["writer_id", "sequence", "record"])
 
 
 class Writer:
@@ -76,7 +77,7 @@ class Writer:
         self._database = database
         self._now: ColumnElement[datetime] = literal_column(_NOW[database.dialect])
         # Built once: building a statement costs as much as running it.
-        self._move_row = (
+        self._move_row = Prepared(
             update(roost_writers)
             .where(
                 roost_writers.c.id == bindparam("writer"),
@@ -204,11 +205,11 @@ class Writer:
         self, connection: Connection, writer_id: int, number: int, record: ChangeRecord
     ) -> None:
         values = {"writer_id": writer_id, "sequence": number, "record": encode(record)}
-        connection.execute(_INSERT_RECORD, values)
+        _INSERT_RECORD.run(connection, [values])
 
     def _move(self, connection: Connection, writer_id: int, number: int) -> None:
-        moved = connection.execute(
-            self._move_row, {"writer": writer_id, "before": number - 1, "after": number}
+        moved = self._move_row.run(
+            connection, {"writer": writer_id, "before": number - 1, "after": number}
         ).rowcount
         if not moved:
             # Removed for idling, or lost with a restored backup.

@@ -7,10 +7,11 @@ So the schemas are written out as the API has always shown them.
 import re
 import uuid
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 # jsonschema has no type hints of its own.
 import jsonschema  # type: ignore[import-untyped]
+import jsonschema_rs
 from jsonschema.validators import extend  # type: ignore[import-untyped]
 
 from roost.api.errors import HttpError
@@ -67,17 +68,39 @@ _Validator = extend(
     type_checker=jsonschema.Draft7Validator.TYPE_CHECKER.redefine("integer", _is_integer),
 )
 
-# A validator for each schema, by identity: schemas are made once and never change.
-_validators: dict[int, tuple[Schema, Any]] = {}
+
+class _Checks(NamedTuple):
+    """The two validators of a schema: one is quick, the other one knows the words."""
+
+    schema: Schema
+    quick: jsonschema_rs.Draft7Validator
+    exact: Any
+
+
+# By identity: schemas are made once and never change.
+_checks: dict[int, _Checks] = {}
+
+
+def _checks_of(schema: Schema) -> _Checks:
+    found = _checks.get(id(schema))
+    if found is None:
+        found = _checks[id(schema)] = _Checks(
+            schema,
+            jsonschema_rs.Draft7Validator(
+                dict(schema), formats={"uuid": _check_uuid}, validate_formats=True
+            ),
+            _Validator(schema, format_checker=_FORMATS),
+        )
+    return found
 
 
 def validate(value: object, schema: Schema, sentence: str) -> None:
     """Refuse a value that is not as the schema says; `{}` in the sentence is the reason."""
-    _, validator = _validators.get(id(schema), (None, None))
-    if validator is None:
-        validator = _Validator(schema, format_checker=_FORMATS)
-        _validators[id(schema)] = (schema, validator)
-    error = jsonschema.exceptions.best_match(validator.iter_errors(value))
+    checks = _checks_of(schema)
+    # Nearly all values are fine, and to find that out must cost next to nothing.
+    if checks.quick.is_valid(value):
+        return
+    error = jsonschema.exceptions.best_match(checks.exact.iter_errors(value))
     if error is not None:
         # Where it is, from the outermost value on, also if it is one of several alternatives.
         error.relative_path, error.relative_schema_path = (
