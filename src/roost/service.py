@@ -3,7 +3,7 @@
 import gc
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import TypeVar
@@ -19,6 +19,13 @@ LOG = logging.getLogger(__name__)
 
 # A proposal from an index that is older than this would too often be wrong.
 GLANCE_SECONDS_MAX = 0.02
+
+# Most searches take less; who would have to wait for a longer one goes another way.
+WAIT_SECONDS_MAX = 0.01
+
+# How long a provider is taken for one that several want at once.
+CONTENDED_SECONDS = 1.0
+CONTENDED_MAX = 10_000
 
 Result = TypeVar("Result")
 
@@ -36,6 +43,7 @@ class Roost:
         self._begun = 0  # how often catching up has begun
         self._done = 0  # the last of these that is done
         self._seen = 0.0  # when the feed was last asked
+        self._contended: dict[str, float] = {}  # provider UUID -> when a race for it was lost
 
     @contextmanager
     def view(self) -> Iterator[Index]:
@@ -56,7 +64,7 @@ class Roost:
 
     @contextmanager
     def glance(self, *, lately: bool) -> Iterator[Index | None]:
-        """The index as it is, still while it is being read, or None if it cannot be had at once.
+        """The index as it is, still while it is being read, or None if it cannot be had soon.
 
         Others may have written since. Good for a proposal that a transaction decides on. With
         `lately` the index at least catches up if it did not do so for a while.
@@ -68,7 +76,7 @@ class Roost:
         ):
             with self.view():
                 pass
-        if not self._still.acquire(blocking=False):
+        if not self._still.acquire(timeout=WAIT_SECONDS_MAX):
             yield None
             return
         try:
@@ -76,27 +84,38 @@ class Roost:
         finally:
             self._still.release()
 
+    def contend(self, provider_uuids: Iterable[str]) -> None:
+        """Somebody lost a race for one of these providers."""
+        if len(self._contended) > CONTENDED_MAX:
+            self._contended.clear()
+        self._contended.update(dict.fromkeys(provider_uuids, time.monotonic()))
+
+    def contended(self, provider_uuids: Iterable[str]) -> bool:
+        """Whether somebody lately lost a race for one of these providers."""
+        earliest = time.monotonic() - CONTENDED_SECONDS
+        return any(self._contended.get(uuid, 0.0) > earliest for uuid in provider_uuids)
+
     def run(
         self, unit: Callable[[Transaction], Result], *, retry_count: int = RETRY_COUNT_DEFAULT
     ) -> Result:
         """Run a unit of work in a transaction, as often as it takes; see `Store.run`."""
         result = self.store.run(unit, retry_count=retry_count)
-        # The index learns of it now if that is possible without waiting, or else before it is
-        # next read.
+        # The index learns of it now, unless a thread is at work that will see to it, or one that
+        # takes long; then before it is next read.
         if self._following.acquire(blocking=False):
             try:
-                self._follow_own(blocking=False)
+                self._follow_own(WAIT_SECONDS_MAX)
             finally:
                 self._following.release()
         return result
 
-    def _follow_own(self, *, blocking: bool) -> None:
-        """Take over what this process wrote itself, from memory."""
+    def _follow_own(self, wait_seconds: float = -1) -> None:
+        """Take over what this process wrote itself, from memory; -1 waits as long as it takes."""
         if self._index is None:
             return
         while (news := self.store.own_changes(self._position)) is not None:
             position, changes = news
-            if not self._still.acquire(blocking=blocking):
+            if not self._still.acquire(timeout=wait_seconds):
                 return
             try:
                 # What others wrote in between must come first.
@@ -109,7 +128,7 @@ class Roost:
 
     def _catch_up(self) -> None:
         self._seen = time.monotonic()
-        self._follow_own(blocking=True)
+        self._follow_own()
         if self._index is not None:
             news = self.store.changes_since(self._position)
             if news is not None:

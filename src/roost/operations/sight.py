@@ -6,11 +6,13 @@ their generations, if they still are the ones it saw: whoever adds to what is us
 inventory or a trait, moves the generation too. Less use alone moves none, so the index may show
 too much in use, never too little.
 
-What the index speaks against is not refused on its word. Then, as when a generation moved, the
-write runs again at once, on what its transaction reads.
+Who loses such a race runs again at once, and then locks the providers before it looks; so does,
+for a while, everybody else who wants one of them. What the index speaks against is not refused
+on its word: then too the write runs again, on nothing but what its transaction reads.
 """
 
 import abc
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
@@ -33,7 +35,7 @@ Result = TypeVar("Result")
 class Sight(abc.ABC):
     """What a unit of work sees of the world that it is about to change."""
 
-    certain: bool  # whether what is seen is so even without a guard
+    certain: bool  # whether all that is seen was read in the transaction
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
@@ -72,7 +74,7 @@ class Sight(abc.ABC):
 
 
 class TableSight(Sight):
-    """What the transaction itself reads. Providers are locked."""
+    """What the transaction itself reads, from providers that it locks."""
 
     certain = True
 
@@ -83,7 +85,7 @@ class TableSight(Sight):
     def providers(
         self, uuids: Collection[str], ids: Collection[int] = ()
     ) -> Mapping[str, ProviderState]:
-        return self._tx.providers.lock_all(uuids, ids) if uuids or ids else {}
+        return self._tx.providers.lock_states(uuids, ids) if uuids or ids else {}
 
     def stocks(self, provider_ids: Collection[int]) -> Mapping[int, Mapping[str, Stock]]:
         return self._tx.inventories.stocks(provider_ids)
@@ -152,17 +154,43 @@ class IndexSight(Sight):
         return {**{name: id for name, id in ids.items() if id is not None}, **found}
 
     def trait_ids(self, names: Collection[str]) -> Mapping[str, int]:
-        custom = {
-            name
-            for name in names
-            if not is_standard_trait(name) or name not in self._memory.trait_ids
-        }
+        known = self._memory.trait_ids
         # The id of a custom trait that was deleted may be given away again.
+        custom = {name for name in names if not is_standard_trait(name) or name not in known}
         found = self._tx.trait_names.ids(custom) if custom else {}
-        return {name: found.get(name, self._memory.trait_ids.get(name, -1)) for name in names}
+        return {name: found[name] if name in custom else known[name] for name in names}
 
     def traits(self, provider_id: int) -> set[int]:
         return set(self._by_id[provider_id].traits)
+
+
+class LockingSight(IndexSight):
+    """The same, where others want the same providers: these are locked first.
+
+    What the index remembers of a provider then counts if its generation is the one it has.
+    """
+
+    def providers(
+        self, uuids: Collection[str], ids: Collection[int] = ()
+    ) -> Mapping[str, ProviderState]:
+        found = TableSight(self._tx).providers(uuids, ids)
+        generations = {each.id: each.generation for each in found.values()}
+        self._by_id = {
+            id: each
+            for id, each in self._by_id.items()
+            if each.state.generation == generations.get(id)
+        }
+        return found
+
+    def stocks(self, provider_ids: Collection[int]) -> Mapping[int, Mapping[str, Stock]]:
+        others = [id for id in provider_ids if id not in self._by_id]
+        read = self._tx.inventories.stocks(others) if others else {}
+        return {id: read[id] if id in read else self._by_id[id].stocks for id in provider_ids}
+
+    def traits(self, provider_id: int) -> set[int]:
+        if provider_id in self._by_id:
+            return super().traits(provider_id)
+        return self._tx.traits.of(provider_id)
 
 
 def decide(
@@ -177,16 +205,27 @@ def decide(
     `providers` are UUIDs, with the generation that the writer saw, or None if it does not say.
     The unit moves the generation of every provider that it decides on.
     """
-    proposal = _propose(roost, providers)
+    sights: list[Callable[[Transaction], Sight]] = [TableSight]
+    memory = _propose(roost, providers)
+    if memory is not None:
+        sights.append(functools.partial(LockingSight, memory=memory))
+        if not roost.contended(providers):
+            sights.append(functools.partial(IndexSight, memory=memory))
 
     def attempt(tx: Transaction) -> Result:
-        nonlocal proposal
-        if proposal is None:
-            return unit(tx, TableSight(tx))
-        memory, proposal = proposal, None
+        # The last one, on the tables alone, is the one that counts, however often it takes.
+        sight = (sights.pop() if len(sights) > 1 else sights[0])(tx)
         try:
-            return unit(tx, IndexSight(tx, memory))
-        except (RoostError, *RETRYABLE) as error:
+            return unit(tx, sight)
+        except RoostError as error:
+            if sight.certain:
+                raise
+            del sights[1:]
+            raise RetryAtOnce(f"the index spoke against it: {error}") from error
+        except RETRYABLE as error:
+            if len(sights) == 1:
+                raise
+            roost.contend(providers)
             raise RetryAtOnce(f"the index proposed what is not so: {error}") from error
 
     return roost.run(attempt, retry_count=retry_count)

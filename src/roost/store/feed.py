@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, PoolProxiedConnection, and_, or_, select
@@ -18,6 +18,9 @@ from roost.store.writer import KEPT_RECORDS, Writer
 # Tables that are emptied between writing our row and reading it are bad luck. Again and again,
 # this is a replica that lags behind, and must not be read from.
 LOAD_ATTEMPTS = 3
+
+# The records of so many writers are asked for one writer after the other.
+ASKED_WRITERS_MAX = 2
 
 # How far a reader has read: writer id -> the number of the last record it knows.
 Position = Mapping[int, int]
@@ -105,7 +108,7 @@ class Feed:
                 records += [record for record in own if record is not None]
                 del moved[writer]
         if moved:
-            others = self._database.read(lambda connection: _records(connection, moved))
+            others = self._asker.records(moved)
             if len(others) != _count(moved):
                 return None
             records += others
@@ -207,8 +210,14 @@ def _summed(records: Iterable[ChangeRecord]) -> Changes:
     )
 
 
+_WRITERS_TEXT = "SELECT id, sequence FROM roost_writers"
+_RECORDS_TEXT = (
+    "SELECT record FROM roost_changes WHERE writer_id = ? AND sequence > ? AND sequence <= ?"
+)
+
+
 class _Asker:
-    """Asks where the writers are, which happens before every answer of the service.
+    """Asks where the writers are, which happens before every answer, and for their records.
 
     On a connection that is kept for it, and with the driver alone: the question is so small that
     everything around it would cost more than it does.
@@ -216,7 +225,7 @@ class _Asker:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._question = str(_WRITERS.compile(dialect=database.engine.dialect))
+        self._mark = "?" if database.dialect == "sqlite" else "%s"
         self.reset()
 
     def reset(self) -> None:
@@ -230,22 +239,40 @@ class _Asker:
             self._give_back()
 
     def writers(self) -> dict[int, int]:
+        rows = self._ask([(_WRITERS_TEXT, ())])
+        return self._database.read(_writers) if rows is None else dict(rows)
+
+    def records(self, moved: Mapping[int, tuple[int, int]]) -> list[ChangeRecord]:
+        """The records of these writers, each from after one number to another."""
+        rows = None
+        if len(moved) <= ASKED_WRITERS_MAX:
+            question = _RECORDS_TEXT.replace("?", self._mark)
+            rows = self._ask([(question, (writer, *numbers)) for writer, numbers in moved.items()])
+        if rows is None:
+            return self._database.read(lambda connection: _records(connection, moved))
+        return [decode(text) for (text,) in rows]
+
+    def _ask(self, questions: Sequence[tuple[str, tuple[int, ...]]]) -> list[Any] | None:
+        """All rows; None where the usual way must be gone."""
         if not self._lock.acquire(blocking=False):
-            return self._database.read(_writers)
+            return None
         try:
             if self._connection is None or self._is_old():
                 self._give_back()
                 self._take()
-            self._cursor.execute(self._question)
-            return dict(self._cursor.fetchall())
+            found = []
+            for text, values in questions:
+                self._cursor.execute(text, values)
+                found += self._cursor.fetchall()
+            return found
         except Exception:
             # Whatever it is, the usual way deals with it: reconnects, or says what is wrong.
             if self._connection is not None:
                 self._connection.invalidate()
                 self._connection = None
+            return None
         finally:
             self._lock.release()
-        return self._database.read(_writers)
 
     def _is_old(self) -> bool:
         recycle = self._database.options.connection_recycle_time

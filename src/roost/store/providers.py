@@ -1,12 +1,11 @@
 """Providers: finding them, and the guard on their generation."""
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
-    ColumnElement,
     Select,
     and_,
     bindparam,
@@ -106,19 +105,37 @@ def _record(row: Any) -> ProviderRecord:
     return ProviderRecord(**{**fields, "root_uuid": fields["root_uuid"] or fields["uuid"]})
 
 
-def _locked(which: ColumnElement[bool]) -> Select[Any]:
-    # A courtesy: writers of one provider queue here instead of failing at the guard and trying
-    # again. It decides nothing; on Galera other nodes do not see it. Referencing rows, such as
-    # those of traits, may still be written meanwhile.
-    return _SELECT.where(which).with_for_update(key_share=True)
+class _Locks(NamedTuple):
+    """The ways to ask for the same columns of providers, and to lock them.
+
+    The lock is a courtesy: writers of one provider queue here instead of failing at the guard
+    and trying again. It decides nothing; on Galera other nodes do not see it. Referencing rows,
+    such as those of traits, may still be written meanwhile.
+    """
+
+    by_uuid: Select[Any]
+    by_id: Select[Any]
+    both: Select[Any]
+
+    @classmethod
+    def of(cls, columns: Select[Any]) -> "_Locks":
+        by_uuid = _table.c.uuid.in_(bindparam("uuids", expanding=True))
+        by_id = _table.c.id.in_(bindparam("ids", expanding=True))
+        return cls(
+            *(
+                columns.where(which).with_for_update(key_share=True)
+                for which in (by_uuid, by_id, or_(by_uuid, by_id))
+            )
+        )
 
 
 # Built once: building a statement costs as much as running it.
-_BY_UUID = _table.c.uuid.in_(bindparam("uuids", expanding=True))
-_BY_ID = _table.c.id.in_(bindparam("ids", expanding=True))
-_LOCK_UUIDS = _locked(_BY_UUID)
-_LOCK_IDS = _locked(_BY_ID)
-_LOCK_BOTH = _locked(or_(_BY_UUID, _BY_ID))
+_RECORDS = _Locks.of(_SELECT)
+_STATES = _Locks.of(
+    select(_table.c.id, _table.c.uuid, provider_generation.label("generation")).order_by(
+        _table.c.id
+    )
+)
 
 
 @functools.lru_cache(maxsize=64)
@@ -179,16 +196,30 @@ class Providers:
         self, uuids: Iterable[str], ids: Iterable[int] = ()
     ) -> Mapping[str, ProviderRecord]:
         """Those of the named providers that exist, by UUID, locked in the order of their ids."""
-        uuids, ids = set(uuids), set(ids)
+        return {
+            record.uuid: record
+            for record in map(_record, self._lock(_RECORDS, set(uuids), set(ids)))
+        }
+
+    def lock_states(
+        self, uuids: Iterable[str], ids: Iterable[int] = ()
+    ) -> Mapping[str, ProviderState]:
+        """Like `lock_all`, for who needs to know no more than the guard."""
+        return {
+            row.uuid: ProviderState(id=row.id, uuid=row.uuid, generation=row.generation)
+            for row in self._lock(_STATES, set(uuids), set(ids))
+        }
+
+    def _lock(self, locks: "_Locks", uuids: set[str], ids: set[int]) -> Iterator[Any]:
         questions: list[tuple[Select[Any], dict[str, Any]]]
         if uuids and ids and len(uuids) + len(ids) <= CHUNK:
-            questions = [(_LOCK_BOTH, {"uuids": list(uuids), "ids": list(ids)})]
+            questions = [(locks.both, {"uuids": list(uuids), "ids": list(ids)})]
         else:
             # So many that their order is only kept within each part; a deadlock is retried.
-            questions = [(_LOCK_UUIDS, {"uuids": some}) for some in chunks(uuids)]
-            questions += [(_LOCK_IDS, {"ids": some}) for some in chunks(ids)]
-        rows = (row for statement, values in questions for row in self._execute(statement, values))
-        return {record.uuid: record for record in map(_record, rows)}
+            questions = [(locks.by_uuid, {"uuids": some}) for some in chunks(uuids)]
+            questions += [(locks.by_id, {"ids": some}) for some in chunks(ids)]
+        for statement, values in questions:
+            yield from self._execute(statement, values)
 
     # -----------------------------------------------------------------------------------------
     # The guard
