@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 
 import httpx
 import os_resource_classes
@@ -14,7 +13,7 @@ HEADERS = {"x-auth-token": "admin", "OpenStack-API-Version": "placement 1.39"}
 
 # Providers and aggregates are named in tests; the UUID of a name is always the same.
 NAMESPACE = uuid.UUID("7c0f3a5e-6f2d-4f4e-9f0e-0d6a3f2b9c11")
-MODIFIED = datetime(2020, 1, 1)
+MODIFIED = 1_577_836_800.0  # 2020-01-01
 CUSTOM_CLASS_ID_MIN = 10_000
 
 

@@ -1,18 +1,19 @@
 """What the store tells the index: rows of the tables, and what changed since a moment.
 
 Plain values between the two, so that the store needs no numpy and the index no SQL. Times are
-UTC without a zone.
+seconds since 1970, 0 where the tables hold none.
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from roost.model import Value
 
 # id, uuid, name, generation, root id, parent id, modified
-ProviderRow = tuple[int, str, str, int, int, int | None, datetime | None]
+ProviderRow = tuple[int, str, str, int, int, int | None, float]
 # provider id, class id, total, reserved, min_unit, max_unit, step_size, ratio, modified
-InventoryRow = tuple[int, int, int, int, int, int, int, float, datetime | None]
+InventoryRow = tuple[int, int, int, int, int, int, int, float, float]
 # provider id, class id, used
 UsageRow = tuple[int, int, int]
 # provider id, trait id
@@ -20,7 +21,40 @@ TraitRow = tuple[int, int]
 # provider id, aggregate UUID, in the order in which aggregates became known
 AggregateRow = tuple[int, str]
 # id, name, modified
-NameRow = tuple[int, str, datetime | None]
+NameRow = tuple[int, str, float]
+
+# What is in each column of a row: an integer (q), a number (d), or an object (-). The letters
+# are those of the `array` module.
+PROVIDER_KINDS = "q--qq-d"
+INVENTORY_KINDS = "qqqqqqqdd"
+USAGE_KINDS = "qqq"
+TRAIT_KINDS = "qq"
+AGGREGATE_KINDS = "q-"
+
+
+class TableColumns(Sequence[Any]):
+    """Rows kept by column, with numbers as bare numbers.
+
+    A large cloud has millions of them, which as objects would take many times the memory of the
+    index that is made of them, and leave it in pieces.
+    """
+
+    def __init__(self, kinds: str, rows: Iterable[Sequence[Any]] = ()) -> None:
+        self.columns: list[Any] = [[] if kind == "-" else array(kind) for kind in kinds]
+        self.extend(rows)
+
+    def extend(self, rows: Iterable[Sequence[Any]]) -> None:
+        for column, values in zip(self.columns, zip(*rows, strict=True), strict=False):
+            column.extend(values)
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return zip(*self.columns, strict=True)
+
+    def __getitem__(self, place: Any) -> tuple[Any, ...]:
+        return tuple(column[place] for column in self.columns)
 
 
 class Rows(Value, frozen=True, kw_only=True):

@@ -4,10 +4,11 @@ import gc
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Lock
 from typing import TypeVar
 
+from roost import memory
 from roost.search.advance import advance, is_next
 from roost.search.index import Index
 from roost.settings import Settings
@@ -26,6 +27,8 @@ WAIT_SECONDS_MAX = 0.01
 # How long a provider is taken for one that several want at once.
 CONTENDED_SECONDS = 1.0
 CONTENDED_MAX = 10_000
+# Providers share queues, more of them than threads.
+QUEUES = 64
 
 Result = TypeVar("Result")
 
@@ -43,6 +46,7 @@ class Roost:
         self._begun = 0  # how often catching up has begun
         self._done = 0  # the last of these that is done
         self._seen = 0.0  # when the feed was last asked
+        self._queues = [Lock() for _ in range(QUEUES)]
         self._contended: dict[str, float] = {}  # provider UUID -> when a race for it was lost
 
     @contextmanager
@@ -94,6 +98,25 @@ class Roost:
         """Whether somebody lately lost a race for one of these providers."""
         earliest = time.monotonic() - CONTENDED_SECONDS
         return any(self._contended.get(uuid, 0.0) > earliest for uuid in provider_uuids)
+
+    @contextmanager
+    def queue(self, provider_uuids: Iterable[str]) -> Iterator[None]:
+        """Threads that want the same contended providers come one after the other.
+
+        They would wait for each other in the database too, with a transaction and a connection
+        each, and most of them in vain.
+        """
+        earliest = time.monotonic() - CONTENDED_SECONDS
+        numbers = {
+            hash(uuid) % len(self._queues)
+            for uuid in provider_uuids
+            if self._contended.get(uuid, 0.0) > earliest
+        }
+        with ExitStack() as held:
+            # All in the same order, so that nobody waits in a circle.
+            for number in sorted(numbers):
+                held.enter_context(self._queues[number])
+            yield
 
     def run(
         self, unit: Callable[[Transaction], Result], *, retry_count: int = RETRY_COUNT_DEFAULT
@@ -154,6 +177,7 @@ class Roost:
         finally:
             gc.enable()
         gc.freeze()
+        memory.give_back()
         LOG.info("index loaded: %d providers", index.live_count)
         return position, index
 

@@ -9,8 +9,8 @@ from roost.changes import Changes, Rows
 from roost.search.advance import advance
 from roost.search.index import Index
 
-CLASSES = [(number, f"CLASS{number}", None) for number in range(3)]
-TRAITS = [(1, "MISC_SHARES_VIA_AGGREGATE", None), (2, "CUSTOM_A", None), (3, "CUSTOM_B", None)]
+CLASSES = [(number, f"CLASS{number}", 0.0) for number in range(3)]
+TRAITS = [(1, "MISC_SHARES_VIA_AGGREGATE", 0.0), (2, "CUSTOM_A", 0.0), (3, "CUSTOM_B", 0.0)]
 AGGREGATES = ["aggregate-a", "aggregate-b"]
 
 
@@ -37,12 +37,12 @@ class Tables:
 
         return Rows(
             providers=[
-                (number, uuid, name, generation, self.root(number), parent, None)
+                (number, uuid, name, generation, self.root(number), parent, 0.0)
                 for number, (uuid, name, generation, parent) in self.providers.items()
                 if chosen(number)
             ],
             inventories=[
-                (number, class_id, *numbers, None)
+                (number, class_id, *numbers, 0.0)
                 for (number, class_id), numbers in self.inventories.items()
                 if chosen(number)
             ],
@@ -50,7 +50,7 @@ class Tables:
             traits=[(n, t) for n, some in self.traits.items() if chosen(n) for t in some],
             aggregates=[(n, a) for n, some in self.aggregates.items() if chosen(n) for a in some],
             resource_classes=[
-                (number, name, None)
+                (number, name, 0.0)
                 for number, name in self.classes.items()
                 if class_ids is None or number in class_ids
             ],

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import event
 
 from roost import service
 from roost.errors import ConsumerGenerationConflict
@@ -35,6 +35,7 @@ from roost.operations.update_provider import update_provider
 from roost.service import Roost
 from roost.settings import Settings
 from roost.store import migrate, standard
+from roost.store.prepared import STATEMENT_END
 from roost.store.store import Store
 
 FEED = 2  # the change record, and the writer's row
@@ -45,21 +46,24 @@ def uid(name: str) -> str:
 
 
 class Counter:
-    """Counts the statements of an engine."""
+    """Counts the statements of a store."""
 
-    def __init__(self, *engines: Engine) -> None:
+    def __init__(self, store: Store) -> None:
         self.statements: list[str] = []
-        for engine in engines:
+        # What is asked with the driver alone passes the engine by.
+        self._asker = store._feed._asker
+        for engine in (store.engine, store._database.reader):
             event.listen(engine, "before_cursor_execute", self._count)
 
     def _count(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if not statement.startswith(("BEGIN", "START TRANSACTION", "COMMIT")):
-            self.statements.append(statement)
+            self.statements += statement.split(STATEMENT_END)
 
     def of(self, action: Callable[[], Any]) -> int:
         self.statements.clear()
+        asked = self._asker.asked
         action()
-        return len(self.statements)
+        return len(self.statements) + self._asker.asked - asked
 
 
 @pytest.fixture
@@ -74,7 +78,7 @@ def roost(database_url: str) -> Iterator[Roost]:
 
 @pytest.fixture
 def counter(roost: Roost) -> Counter:
-    return Counter(roost.store.engine, roost.store._database.reader)
+    return Counter(roost.store)
 
 
 def change(consumer: str, generation: int | None, *providers: str, amount: int = 1) -> Any:
@@ -307,7 +311,7 @@ def test_catching_up(roost: Roost, counter: Counter, database_url: str) -> None:
     assert counter.of(lambda: store.changes_since(position)) == 1
     # What others wrote is one more.
     other = Store.open(database_url)
-    allocations = Counter(other.engine, other._database.reader)
+    allocations = Counter(other)
     assert allocations.of(lambda: other.changes_since(position)) == 2
     # Only providers to read anew need a snapshot: the writers and records once more, and rows.
     replace_inventories(roost, change=stock("a", 2, *CLASSES))

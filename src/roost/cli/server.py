@@ -18,7 +18,7 @@ from roost.settings import Settings, SettingsError
 
 # A request waits for the database much of its time; more threads than this only get in each
 # other's way.
-THREADS = 2
+THREADS = 8
 
 # How long a worker may finish what it has begun, after SIGTERM.
 STOP_SECONDS_MAX = 30

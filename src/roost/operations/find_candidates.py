@@ -13,7 +13,7 @@ from roost.service import Roost
 class WrittenCandidates(Value, frozen=True, kw_only=True):
     """An answer as text, in the layout that was asked for."""
 
-    candidates: list[str]  # one text for each candidate
+    candidates: list[str]  # texts of one or more candidates each
     summaries: list[bytes]  # texts of one or more providers each
 
 

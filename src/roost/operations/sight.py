@@ -205,6 +205,16 @@ def decide(
     `providers` are UUIDs, with the generation that the writer saw, or None if it does not say.
     The unit moves the generation of every provider that it decides on.
     """
+    with roost.queue(providers):
+        return _decide(roost, unit, providers, retry_count)
+
+
+def _decide(
+    roost: Roost,
+    unit: Callable[[Transaction, Sight], Result],
+    providers: Mapping[str, int | None],
+    retry_count: int,
+) -> Result:
     sights: list[Callable[[Transaction], Sight]] = [TableSight]
     memory = _propose(roost, providers)
     if memory is not None:
@@ -216,7 +226,10 @@ def decide(
         # The last one, on the tables alone, is the one that counts, however often it takes.
         sight = (sights.pop() if len(sights) > 1 else sights[0])(tx)
         try:
-            return unit(tx, sight)
+            result = unit(tx, sight)
+            # What was decided is sent here, where a lost race is still known as one.
+            tx.flush()
+            return result
         except RoostError as error:
             if sight.certain:
                 raise

@@ -5,6 +5,7 @@ distinct shape of candidate is laid out once and then filled with UUIDs, and the
 tree are kept with the index until something in the tree changes.
 """
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -22,6 +23,12 @@ from roost.search.match import Slot
 # no suffix of a group can contain the sign.
 _PLACE = "@{}@"
 _PLACES = re.compile(r"@(\d+)@")
+
+# Between candidates, and between summaries.
+SEPARATOR = ", "
+SEPARATOR_BYTES = SEPARATOR.encode()
+# Between candidates while they are sorted; JSON has no line breaks but escaped ones.
+_LINE = "\n"
 
 
 class Layout(Protocol):
@@ -138,17 +145,33 @@ class Answer:
     # -- as text -------------------------------------------------------------------------------
 
     def write_candidates(self, layout: Layout) -> list[str]:
-        ways, uuids = self.ways, self._index.uuids
-        texts: list[str] = [""] * len(ways)
-        for members, shape in self._shapes():
-            template, slots = self._template(shape, layout)
-            columns = [[uuids[row] for row in ways[members, slot].tolist()] for slot in slots]
-            filled = [template % values for values in zip(*columns, strict=True)]
-            if len(filled) == len(texts):
-                return filled
-            for member, text in zip(members.tolist(), filled, strict=True):
+        """The candidates, one or more in each text, separated by `SEPARATOR`."""
+        shapes = list(self._shapes())
+        if len(shapes) == 1:
+            [(_, shape)] = shapes
+            return [self._written(self.ways, shape, layout, SEPARATOR)]
+        texts: list[str] = [""] * len(self.ways)
+        for members, shape in shapes:
+            lines = self._written(self.ways[members], shape, layout, _LINE).split(_LINE)
+            for member, text in zip(members.tolist(), lines, strict=True):
                 texts[member] = text
         return texts
+
+    def _written(self, ways: Integers, shape: Sequence[int], layout: Layout, separator: str) -> str:
+        """Ways of one shape as text.
+
+        The text between the UUIDs is the same for all, so it and the UUIDs are put into every
+        so manyth place of one list, a column at a time, and joined.
+        """
+        between, slots = self._template(shape, layout)
+        count, width = len(ways), 2 * len(slots) + 1
+        pieces = [""] * (count * width)
+        for number, slot in enumerate(slots):
+            pieces[2 * number :: width] = [between[number]] * count
+            rows = ways[:, slot].tolist()
+            pieces[2 * number + 1 :: width] = map(self._index.uuids.__getitem__, rows)
+        pieces[width - 1 :: width] = [between[-1] + separator] * (count - 1) + [between[-1]]
+        return "".join(pieces)
 
     def _shapes(self) -> Iterator[tuple[Integers, list[int]]]:
         """Ways of the same shape: which, and for each slot the first that its provider fills."""
@@ -165,11 +188,11 @@ class Answer:
         for number, example in enumerate(examples.tolist()):
             yield np.flatnonzero(shape_of.ravel() == number), first[example].tolist()
 
-    def _template(self, shape: Sequence[int], layout: Layout) -> tuple[str, list[int]]:
-        """A candidate of this shape with a gap for each UUID, and the slots that fill the gaps."""
+    def _template(self, shape: Sequence[int], layout: Layout) -> tuple[list[str], list[int]]:
+        """A candidate of this shape: the text between the UUIDs, and the slots that they fill."""
         text = layout.candidate(self._candidate(shape, [_PLACE.format(slot) for slot in shape]))
-        slots = [int(slot) for slot in _PLACES.findall(text)]
-        return _PLACES.sub("%s", text.replace("%", "%%")), slots
+        parts = _PLACES.split(text)
+        return parts[::2], [int(slot) for slot in parts[1::2]]
 
     def write_summaries(self, layout: Layout) -> list[bytes]:
         """The summaries, of one or more providers each."""
@@ -177,14 +200,14 @@ class Answer:
         if not self._query.nested_aware or layout.key is None:
             return [layout.summary(one) for one in self.summaries]
         kept = index.fragments.setdefault(layout.key, {})
-        texts = []
-        for root in self._roots():
-            text = kept.get(root)
-            if text is None:
-                text = kept[root] = b", ".join(
-                    [layout.summary(summary(index, row)) for row in index.tree_rows(root)]
-                )
-            texts.append(text)
+        roots = self._roots()
+        # Most are there, so they are all fetched at once, and only gaps are looked at.
+        texts = list(map(kept.get, roots, itertools.repeat(b"")))
+        for number, text in enumerate(texts):
+            if not text:
+                rows = index.tree_rows(roots[number])
+                text = SEPARATOR_BYTES.join([layout.summary(summary(index, row)) for row in rows])
+                texts[number] = kept[roots[number]] = text
         return texts
 
 

@@ -1,5 +1,6 @@
 """Growing columns of numbers, and tables of interned sets: what the index is made of."""
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -31,7 +32,7 @@ class Columns:
         for name, element in types.items():
             setattr(self, name, np.zeros(self._room, dtype=element))
 
-    def extend(self, values: Mapping[str, Sequence[Any]]) -> None:
+    def extend(self, values: Mapping[str, Sequence[Any] | npt.NDArray[Any]]) -> None:
         added = len(values[self._names[0]])
         end = self.count + added
         if end > self._room:
@@ -132,6 +133,11 @@ class SetTable(Generic[Member]):
         if len(self._answers) > ANSWERS_MAX:
             del self._answers[next(iter(self._answers))]
         return known
+
+
+def bare(numbers: Integers) -> "array[int]":
+    """The numbers for a loop in Python: each is an object only while it is looked at."""
+    return array("q", numbers.tobytes())
 
 
 def ragged_range(starts: Integers, counts: Integers) -> Integers:

@@ -64,7 +64,10 @@ class Options:
 class Combination:
     """All ways of a batch of trees."""
 
-    def __init__(self, rules: Rules, options: Options, work: Work) -> None:
+    def __init__(
+        self, rules: Rules, options: Options, work: Work, wanted: int | None = None
+    ) -> None:
+        self.wanted = wanted  # how many ways are wanted at most
         self.rules = rules
         self.options = options
         self.work = work
@@ -124,7 +127,10 @@ class Combination:
         options = self.options.of_tree(tree)
         # Slots with the fewest options first: a dead end shows after few steps.
         order = sorted(range(len(options)), key=lambda number: len(options[number]))
-        search = _BlockSearch(self.rules, [options[number] for number in order], order, self.work)
+        # No block need be larger than all that is wanted.
+        size_max = BLOCK_LAST if self.wanted is None else min(self.wanted, BLOCK_LAST)
+        sorted_options = [options[number] for number in order]
+        search = _BlockSearch(self.rules, sorted_options, order, self.work, size_max)
         back = np.argsort(order)
         for matrix in search.run():
             yield matrix[:, back]
@@ -132,8 +138,14 @@ class Combination:
 
 class _BlockSearch:
     def __init__(
-        self, rules: Rules, options: list[Integers], order: Sequence[int], work: Work
+        self,
+        rules: Rules,
+        options: list[Integers],
+        order: Sequence[int],
+        work: Work,
+        size_max: int,
     ) -> None:
+        self.size_max = max(size_max, BLOCK_FIRST)
         self.rules = rules
         self.options = options
         self.slots = [rules.slots[number] for number in order]
@@ -170,7 +182,7 @@ class _BlockSearch:
             if fruitless > PATIENCE * len(self.slots):
                 block = block[[self._may_go_on(way) for way in block.tolist()]]
             fruitless += 1
-            size = min(2 * size, BLOCK_LAST)
+            size = min(2 * size, self.size_max)
             longer = self._extended(block)
             if len(longer):
                 blocks.append(longer)

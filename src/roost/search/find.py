@@ -7,7 +7,7 @@ import numpy as np
 
 from roost.query import CandidateQuery
 from roost.search.answer import Answer
-from roost.search.columns import Integers
+from roost.search.columns import Integers, Mask
 from roost.search.combine import Combination, Options, Work
 from roost.search.index import Index
 from roost.search.lend import Lenders
@@ -74,8 +74,7 @@ class _Search:
         rows = self.index.rows
         for first, end in self._ranges():
             self.work.rows_examined += end - first
-            everyone = np.arange(first, end)
-            roots = everyone[rows.live[first:end] & (rows.root[first:end] == everyone)]
+            roots = np.flatnonzero(rows.live[first:end] & (rows.parent[first:end] < 0)) + first
             # Cheapest first: what the root must be, then what each slot needs.
             if self.root_traits is not None:
                 roots = roots[self.root_traits[rows.traits[roots]]]
@@ -91,8 +90,27 @@ class _Search:
                 if lenders.reach is not None:
                     able |= lenders.reach[rows.tree_aggregates[roots]]
                 roots = roots[able]
+            for holders in self.rules.required_together:
+                if len(roots):
+                    roots = roots[self._may_hold(holders, roots, local, first, end)]
             if len(roots):
-                yield Combination(self.rules, self._options(roots, local), self.work)
+                options = self._options(roots, local, first, end)
+                yield Combination(self.rules, options, self.work, self.limit)
+
+    def _may_hold(
+        self, holders: Mask, roots: Integers, local: list[Integers], first: int, end: int
+    ) -> Mask:
+        """Which trees have, for the unsuffixed group, a provider with a trait it must have."""
+        rows = self.index.rows
+        holding = np.zeros(end - first, dtype=np.bool_)
+        able = np.zeros(len(roots), dtype=np.bool_)
+        for slot, lenders, found in zip(self.rules.slots, self.lenders, local, strict=True):
+            if not slot.group.one_provider:
+                holding[rows.root[found[holders[rows.traits[found]]]] - first] = True
+                reach = lenders.reach_of(holders)
+                if reach is not None:
+                    able |= reach[rows.tree_aggregates[roots]]
+        return able | holding[roots - first]
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
         """Ranges of rows that hold whole trees."""
@@ -108,7 +126,7 @@ class _Search:
             self.random.shuffle(ranges)
         return iter(ranges)
 
-    def _options(self, roots: Integers, local: list[Integers]) -> Options:
+    def _options(self, roots: Integers, local: list[Integers], first: int, end: int) -> Options:
         if self.random is not None:
             numbers = list(range(len(roots)))
             self.random.shuffle(numbers)
@@ -116,8 +134,12 @@ class _Search:
         ends = self.index.rows.last[roots] + 1
         flat, start, count = [], [], []
         for found, lenders in zip(local, self.lenders, strict=True):
-            begins = np.searchsorted(found, roots)
-            counts = np.searchsorted(found, ends) - begins
+            # How many were found before each row: quicker than to search for every tree.
+            before = np.zeros(end - first + 1, dtype=np.int64)
+            before[found - first + 1] = 1
+            before = np.cumsum(before)
+            begins = before[roots - first]
+            counts = before[ends - first] - begins
             if lenders.reach is not None:
                 found, begins, counts = lenders.added_to(found, begins, counts, roots)
             flat.append(found)

@@ -7,7 +7,8 @@ that change (usage, generations, totals) change in place. Dead rows are swept ou
 outnumber the living.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ import numpy.typing as npt
 
 from roost.changes import NameRow, Rows
 from roost.model import SHARING_TRAIT
-from roost.search.columns import ClassColumn, Columns, Integers, Mask, SetTable
-from roost.search.nodes import Node, Stock, column_capacity, nodes_from, timestamp
+from roost.search.columns import ClassColumn, Columns, Integers, Mask, SetTable, bare
+from roost.search.forest import Forest
+from roost.search.nodes import Node, Stock, rows_from
+from roost.search.row_table import RowTable
 
 
 class RowColumns(Columns):
@@ -62,7 +65,7 @@ class Catalog:
         for number, name, modified in rows:
             self.ids[name] = number
             self.names[number] = name
-            self.modified[number] = timestamp(modified)
+            self.modified[number] = modified
 
 
 class Index:
@@ -75,20 +78,22 @@ class Index:
 
     def clear_rows(self) -> None:
         self.rows = RowColumns()
-        self.ids: list[int] = []
+        # Of a row that died: 0 and empty.
+        self.ids: array[int] = array("q")
         self.uuids: list[str] = []
         self.names: list[str] = []
         self.row_classes: list[tuple[int, ...]] = []  # class ids of each row, ascending
         self._class_sets: dict[tuple[int, ...], tuple[int, ...]] = {}  # each of them once
-        self.row_of_id: dict[int, int] = {}
-        self.row_of_uuid: dict[str, int] = {}
-        self.row_of_name: dict[str, int] = {}
+        self.row_of_id: RowTable[int] = RowTable(self.ids)
+        self.row_of_uuid: RowTable[str] = RowTable(self.uuids)
+        self.row_of_name: RowTable[str] = RowTable(self.names)
         self.columns: dict[int, ClassColumn] = {}
         self.trait_sets: SetTable[int] = SetTable()
         self.aggregate_sets: SetTable[str] = SetTable()
         # Aggregate -> the rows of the providers that share through it.
         self.sharing: dict[str, set[int]] = {}
         self._sharing_rows: Integers | None = None  # all of them; None: to be made
+        self.lending: object = None  # what `lend` keeps with the index
         # Text about whole trees that answers are made of: layout -> root row -> text.
         self.fragments: dict[str, dict[int, bytes]] = {}
         self.dead_count = 0
@@ -96,7 +101,7 @@ class Index:
     @classmethod
     def build(cls, rows: Rows) -> "Index":
         index = cls(rows.resource_classes, rows.trait_names)
-        index.append_trees(nodes_from(rows).values())
+        index._append(Forest(rows))
         return index
 
     @property
@@ -107,15 +112,48 @@ class Index:
 
     def append_trees(self, nodes: Iterable[Node]) -> None:
         """Write whole trees at the end."""
-        children: dict[int | None, list[Node]] = {}
-        known = {node.id: node for node in nodes}
-        for node in known.values():
-            parent = node.parent_id if node.parent_id in known else None
-            children.setdefault(parent, []).append(node)
-        batch = _Batch(self)
-        for root in children.get(None, ()):
-            batch.add_tree(root, children)
-        batch.write()
+        self._append(Forest(rows_from(nodes)))
+
+    def _append(self, forest: Forest) -> None:
+        first = self.rows.count
+        traits = [self.trait_sets.number(members) for members in forest.trait_sets()]
+        aggregates = [self.aggregate_sets.number(members) for members in forest.aggregate_sets()]
+        self.rows.extend(
+            {
+                "live": np.ones(forest.count, dtype=np.bool_),
+                "generation": forest.generation,
+                "parent": np.where(forest.parent < 0, -1, forest.parent + first),
+                "root": forest.root + first,
+                "last": forest.last + first,
+                "traits": traits,
+                "aggregates": aggregates,
+                "tree_aggregates": self._tree_aggregates(forest, aggregates),
+                "modified": forest.modified,
+            }
+        )
+        self.ids.extend(bare(forest.ids))
+        self.uuids.extend(forest.uuids)
+        self.names.extend(forest.names)
+        for table in (self.row_of_id, self.row_of_uuid, self.row_of_name):
+            table.catch_up()
+        stocks = forest.stocks()
+        self.row_classes.extend(map(self.class_set, forest.class_sets(stocks)))
+        for class_id, columns in stocks.by_class(first):
+            self.columns.setdefault(class_id, ClassColumn()).extend(columns)
+        sharing = self.trait_sets.holding_any([self.traits.ids.get(SHARING_TRAIT, -1)])
+        for place in np.flatnonzero(sharing[traits]).tolist():
+            self.add_sharing(first + place, self.aggregate_sets.members[aggregates[place]])
+
+    def _tree_aggregates(self, forest: Forest, aggregates: Sequence[int]) -> Integers:
+        """For each root the number of the set of all aggregates in its tree."""
+        found: dict[int, set[str]] = {}
+        for root, number in zip(bare(forest.root), aggregates, strict=True):
+            if self.aggregate_sets.members[number]:
+                found.setdefault(root, set()).update(self.aggregate_sets.members[number])
+        numbers = np.full(forest.count, self.aggregate_sets.number(()))
+        for root, members in found.items():
+            numbers[root] = self.aggregate_sets.number(sorted(members))
+        return numbers
 
     def kill_tree(self, root: int) -> None:
         """Let every row of the tree with this root die."""
@@ -126,10 +164,7 @@ class Index:
                 self._sharing_rows = None
                 for aggregate in self.row_aggregates(row):
                     self.sharing[aggregate].discard(row)
-            self.row_of_id.pop(self.ids[row], None)
-            self.row_of_uuid.pop(self.uuids[row], None)
-            if self.row_of_name.get(self.names[row]) == row:
-                del self.row_of_name[self.names[row]]
+            self.ids[row] = 0
             self.uuids[row] = self.names[row] = ""
             for class_id in self.row_classes[row]:
                 column = self.columns[class_id]
@@ -239,7 +274,7 @@ class Index:
             "traits": dict(self.traits.ids),
             "providers": {
                 self.uuids[row]: (self.node(row), self.root_uuid(row))
-                for row in self.row_of_id.values()
+                for row in np.flatnonzero(self.live_rows()).tolist()
             },
             "sharing": {
                 aggregate: {self.uuids[row] for row in rows}
@@ -247,76 +282,3 @@ class Index:
                 if rows
             },
         }
-
-
-class _Batch:
-    """Rows on their way into the index: gathered in lists, then written to the columns at once."""
-
-    def __init__(self, index: Index) -> None:
-        self._index = index
-        self._next = index.rows.count
-        self._rows: dict[str, list[Any]] = {name: [] for name in RowColumns()._names}
-        self._stocks: dict[int, dict[str, list[Any]]] = {}
-        self._sharing_trait = index.traits.ids.get(SHARING_TRAIT)
-
-    def add_tree(self, root: Node, children: Mapping[int | None, Sequence[Node]]) -> None:
-        index, first = self._index, self._next
-        rows = self._rows
-        start = len(rows["live"])
-        tree_aggregates: dict[str, None] = {}
-        # Depth first, without recursion: a tree may be deeper than Python's stack.
-        stack: list[tuple[Node, int]] = [(root, -1)]
-        while stack:
-            node, parent_row = stack.pop()
-            row = self._next
-            self._next += 1
-            self._add_row(node, row, parent_row, first)
-            tree_aggregates.update(dict.fromkeys(node.aggregates))
-            stack.extend((child, row) for child in reversed(children.get(node.id, ())))
-        # A subtree ends where the last of its descendants stands: children before parents.
-        last = rows["last"]
-        for offset in range(len(last) - 1, start, -1):
-            parent = rows["parent"][offset] - first + start
-            last[parent] = max(last[parent], last[offset])
-        rows["tree_aggregates"][start] = index.aggregate_sets.number(sorted(tree_aggregates))
-
-    def _add_row(self, node: Node, row: int, parent_row: int, root_row: int) -> None:
-        index, rows = self._index, self._rows
-        rows["live"].append(True)
-        rows["generation"].append(node.generation)
-        rows["parent"].append(parent_row)
-        rows["root"].append(root_row)
-        rows["last"].append(row)
-        rows["traits"].append(index.trait_sets.number(node.traits))
-        rows["aggregates"].append(index.aggregate_sets.number(node.aggregates))
-        rows["tree_aggregates"].append(0)
-        rows["modified"].append(node.modified)
-        index.ids.append(node.id)
-        index.uuids.append(node.uuid)
-        index.names.append(node.name)
-        index.row_classes.append(index.class_set(stock.class_id for stock in node.stocks))
-        index.row_of_id[node.id] = row
-        index.row_of_uuid[node.uuid] = row
-        index.row_of_name[node.name] = row
-        if self._sharing_trait in node.traits:
-            index.add_sharing(row, node.aggregates)
-        for stock in node.stocks:
-            self._add_stock(stock, row)
-
-    def _add_stock(self, stock: Stock, row: int) -> None:
-        lists = self._stocks.get(stock.class_id)
-        if lists is None:
-            lists = self._stocks[stock.class_id] = {name: [] for name in ClassColumn.FIELDS}
-        lists["row"].append(row)
-        lists["capacity"].append(column_capacity(stock))
-        for name in ("total", "reserved", "min_unit", "max_unit", "step_size"):
-            lists[name].append(getattr(stock, name))
-        lists["allocation_ratio"].append(stock.allocation_ratio)
-        lists["used"].append(stock.used)
-        lists["modified"].append(stock.modified)
-
-    def write(self) -> None:
-        index = self._index
-        index.rows.extend(self._rows)
-        for class_id, lists in self._stocks.items():
-            index.columns.setdefault(class_id, ClassColumn()).extend(lists)

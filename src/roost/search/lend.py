@@ -7,47 +7,83 @@ from roost.search.index import Index
 from roost.search.match import Slot
 
 
+class Lending:
+    """For each set of aggregates: the rows that share through one of them, in order.
+
+    Kept with the index for as long as the same providers share; sets that are new are added.
+    """
+
+    def __init__(self, sharing: Integers) -> None:
+        self._sharing = sharing
+        self._known = 0  # how many sets have been looked at
+        self.rows: Integers = np.empty(0, dtype=np.int64)
+        self.start: Integers = np.empty(0, dtype=np.int64)
+        self.count: Integers = np.empty(0, dtype=np.int64)
+
+    @classmethod
+    def of(cls, index: Index, sharing: Integers) -> "Lending":
+        lending = index.lending
+        if not isinstance(lending, Lending) or lending._sharing is not sharing:
+            lending = index.lending = cls(sharing)
+        lending._add_new(index)
+        return lending
+
+    def _add_new(self, index: Index) -> None:
+        sets = index.aggregate_sets.members
+        if self._known == len(sets):
+            return
+        lists = [
+            sorted(set().union(*(index.sharing.get(name, ()) for name in names)))
+            for names in sets[self._known :]
+        ]
+        counts = np.array([len(rows) for rows in lists], dtype=np.int64)
+        self.start = np.concatenate([self.start, len(self.rows) + np.cumsum(counts) - counts])
+        self.count = np.concatenate([self.count, counts])
+        added = np.array([row for rows in lists for row in rows], dtype=np.int64)
+        self.rows = np.concatenate([self.rows, added])
+        self._known = len(sets)
+
+
 class Lenders:
     """The providers that can fill a slot for trees other than their own."""
 
     def __init__(self, index: Index, slot: Slot, sharing: Integers) -> None:
         self._index = index
-        rows = slot.shared(index, sharing).tolist() if len(sharing) else []
-        self._rows = frozenset(rows)
+        self._sharing = sharing
+        self._rows = slot.shared(index, sharing) if len(sharing) else sharing
         # For each set of aggregates: whether a tree with it can borrow; None if nobody lends.
-        self.reach: Mask | None = None
-        if rows:
-            aggregates = {name for row in rows for name in index.row_aggregates(row)}
-            self.reach = index.aggregate_sets.holding_any(aggregates)
+        self.reach = self._reach(self._rows)
+
+    def reach_of(self, trait_sets: Mask) -> Mask | None:
+        """Like `reach`, of those lenders alone whose traits are among these sets."""
+        return self._reach(self._rows[trait_sets[self._index.rows.traits[self._rows]]])
+
+    def _reach(self, rows: Integers) -> Mask | None:
+        if not len(rows):
+            return None
+        aggregates = {name for row in rows.tolist() for name in self._index.row_aggregates(row)}
+        return self._index.aggregate_sets.holding_any(aggregates)
 
     def added_to(
         self, local: Integers, start: Integers, count: Integers, roots: Integers
     ) -> tuple[Integers, Integers, Integers]:
         """The ragged lists of what trees have themselves, each followed by what it can borrow."""
-        numbers, set_of_tree = np.unique(
-            self._index.rows.tree_aggregates[roots], return_inverse=True
-        )
-        lists = [self._to(number) for number in numbers.tolist()]
-        sizes = np.array([len(rows) for rows in lists])
-        lent = sizes[set_of_tree]
-        borrowed = np.concatenate(lists)[
-            ragged_range((np.cumsum(sizes) - sizes)[set_of_tree], lent)
-        ]
-        # What stands in the tree itself is there already.
-        trees = np.repeat(np.arange(len(roots)), lent)
-        outside = (borrowed < roots[trees]) | (borrowed > self._index.rows.last[roots][trees])
-        if not outside.all():
-            borrowed = borrowed[outside]
-            lent = np.bincount(trees[outside], minlength=len(roots))
+        rows = self._index.rows
+        lending = Lending.of(self._index, self._sharing)
+        sets = rows.tree_aggregates[roots]
+        offered = lending.count[sets]
+        borrowed = lending.rows[ragged_range(lending.start[sets], offered)]
+        trees = np.repeat(np.arange(len(roots)), offered)
+        # Who shares need not have what the slot asks for; and what stands in the tree itself is
+        # there already.
+        wanted = (borrowed < roots[trees]) | (borrowed > rows.last[roots][trees])
+        if len(self._rows) < len(self._sharing):
+            wanted &= np.isin(borrowed, self._rows)
+        borrowed = borrowed[wanted]
+        lent = np.bincount(trees[wanted], minlength=len(roots))
         counts = count + lent
         begins = np.cumsum(counts) - counts
         flat = np.empty(int(counts.sum()), dtype=np.int64)
         flat[ragged_range(begins, count)] = local[ragged_range(start, count)]
         flat[ragged_range(begins + count, lent)] = borrowed
         return flat, begins, counts
-
-    def _to(self, number: int) -> Integers:
-        """The rows that lend to a tree with this set of aggregates."""
-        names = self._index.aggregate_sets.members[number]
-        lending = set().union(*(self._index.sharing.get(name, ()) for name in names))
-        return np.array(sorted(self._rows.intersection(lending)), dtype=np.int64)

@@ -1,5 +1,6 @@
 """Providers on their way from the tables into the index."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -75,7 +76,7 @@ def nodes_from(rows: Rows) -> dict[int, Node]:
         modified,
     ) in rows.inventories:
         taken = used.get((provider_id, class_id), 0)
-        stock = Stock(class_id, total, reserved, low, high, step, ratio, timestamp(modified), taken)
+        stock = Stock(class_id, total, reserved, low, high, step, ratio, modified, taken)
         stocks.setdefault(provider_id, []).append(stock)
     return {
         number: Node(
@@ -84,7 +85,7 @@ def nodes_from(rows: Rows) -> dict[int, Node]:
             name=name,
             generation=generation,
             parent_id=parent_id,
-            modified=timestamp(modified),
+            modified=modified,
             traits=tuple(sorted(traits.get(number, ()))),
             aggregates=tuple(aggregates.get(number, ())),
             stocks=tuple(sorted(stocks.get(number, ()))),
@@ -93,10 +94,35 @@ def nodes_from(rows: Rows) -> dict[int, Node]:
     }
 
 
-def timestamp(moment: datetime | None) -> float:
-    """A time of the tables (UTC without a zone) as a number, 0 where there is none."""
-    return 0.0 if moment is None else moment.replace(tzinfo=UTC).timestamp()
+def rows_from(nodes: Iterable[Node]) -> Rows:
+    """The way back: rows of which `nodes_from` would make these providers."""
+    nodes = list(nodes)
+    stocks = [(node.id, stock) for node in nodes for stock in node.stocks]
+    return Rows(
+        providers=[
+            (node.id, node.uuid, node.name, node.generation, 0, node.parent_id, node.modified)
+            for node in nodes
+        ],
+        inventories=[
+            (
+                provider_id,
+                stock.class_id,
+                stock.total,
+                stock.reserved,
+                stock.min_unit,
+                stock.max_unit,
+                stock.step_size,
+                stock.allocation_ratio,
+                stock.modified,
+            )
+            for provider_id, stock in stocks
+        ],
+        usages=[(provider_id, stock.class_id, stock.used) for provider_id, stock in stocks],
+        traits=[(node.id, trait) for node in nodes for trait in node.traits],
+        aggregates=[(node.id, aggregate) for node in nodes for aggregate in node.aggregates],
+    )
 
 
 def moment(number: float) -> datetime:
+    """A time of the index as the tables hold it: UTC without a zone."""
     return datetime.fromtimestamp(number, UTC).replace(tzinfo=None)

@@ -75,10 +75,19 @@ class Rules:
                 d: self.slots[order[d]].demands[class_id]
                 for d in range(depth + 1)
                 if class_id in self.slots[order[d]].demands
+                # Isolated groups have different providers, and need not be added up.
+                and (d == depth or not self._isolated(order[d], order[depth]))
             }
             if len(amounts) > 1:
                 judges.append(partial(self._has_room, class_id, amounts, depth))
         return judges
+
+    def _isolated(self, one: int, other: int) -> bool:
+        return (
+            self.isolate
+            and self.slots[one].group.one_provider
+            and self.slots[other].group.one_provider
+        )
 
     def _apart(self, one: int, other: int, ways: Sequence[Integers]) -> Mask:
         """The same provider, or providers of different trees."""

@@ -20,25 +20,19 @@ _INSERT = PreparedInsert(_table, ["resource_provider_id", "aggregate_id", "creat
 class Aggregates:
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._execute = session.connection.execute
+        self._execute = session.execute
 
     def replace(self, provider_id: int, uuids: Sequence[str]) -> None:
         """Make the provider a member of these, and of no other."""
         ids = self._ids(uuids)
         # All out and all in is two statements; to find out what differs would be one more.
-        _DELETE.run(self._session.connection, {"provider": provider_id})
-        if ids:
-            _INSERT.run(
-                self._session.connection,
-                [
-                    {
-                        "resource_provider_id": provider_id,
-                        "aggregate_id": id,
-                        "created_at": self._session.now,
-                    }
-                    for id in sorted(ids)
-                ],
-            )
+        session = self._session
+        session.write(_DELETE.write(session.dialect, {"provider": provider_id}))
+        rows = [
+            {"resource_provider_id": provider_id, "aggregate_id": id, "created_at": session.now}
+            for id in sorted(ids)
+        ]
+        session.write(*_INSERT.writes(session.dialect, rows))
         self._session.announcement.providers([provider_id])
 
     def _ids(self, uuids: Sequence[str]) -> set[int]:

@@ -35,7 +35,7 @@ class NewHolding(Value, frozen=True, kw_only=True):
 class Allocations:
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._execute = session.connection.execute
+        self._execute = session.execute
 
     def replace(self, before: Iterable[Holding], after: Sequence[NewHolding]) -> None:
         """Rows for rows. The guards (consumers, providers) have been passed already."""
@@ -43,20 +43,17 @@ class Allocations:
         for ids in chunks(old):
             if self._execute(_DELETE, {"ids": ids}).rowcount != len(ids):
                 raise RetryNeeded("an allocation is gone")
-        if after:
-            _INSERT.run(
-                self._session.connection,
-                [
-                    {
-                        "consumer_id": holding.consumer_uuid,
-                        "resource_provider_id": holding.provider_id,
-                        "resource_class_id": holding.class_id,
-                        "used": holding.used,
-                        "created_at": self._session.now,
-                    }
-                    for holding in after
-                ],
-            )
+        rows = [
+            {
+                "consumer_id": holding.consumer_uuid,
+                "resource_provider_id": holding.provider_id,
+                "resource_class_id": holding.class_id,
+                "used": holding.used,
+                "created_at": self._session.now,
+            }
+            for holding in after
+        ]
+        self._session.write(*_INSERT.writes(self._session.dialect, rows))
         announce = self._session.announcement.usage
         for gone in old.values():
             announce(gone.provider_id, gone.class_id, -gone.used)

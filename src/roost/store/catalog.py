@@ -65,7 +65,7 @@ class Classes:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._execute = session.connection.execute
+        self._execute = session.execute
 
     def find(self, name: str) -> int | None:
         return _ids(self._session, resource_classes, {name}).get(name)
@@ -149,7 +149,7 @@ class TraitNames:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._execute = session.connection.execute
+        self._execute = session.execute
 
     def find(self, name: str) -> int | None:
         return _ids(self._session, traits, {name}).get(name)

@@ -89,7 +89,7 @@ _INSERT = PreparedInsert(
 class Consumers:
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._execute = session.connection.execute
+        self._execute = session.execute
 
     def read(self, uuids: Sequence[str]) -> Mapping[str, ConsumerRecord]:
         """Those of the named consumers that exist, by the UUID they were asked for."""
@@ -116,7 +116,7 @@ class Consumers:
             }
             for row in rows
         ]
-        _INSERT.run(self._session.connection, values)
+        self._session.write(*_INSERT.writes(self._session.dialect, values))
 
     def update(self, changed: Sequence[tuple[ConsumerRecord, ConsumerRow]]) -> None:
         """Move generations on, if they still are what was read, and set what the rows say."""

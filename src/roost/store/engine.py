@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.engine import URL, make_url
 
 from roost.model import Value
-from roost.store import failures
+from roost.store import failures, prepared
 
 DRIVERS = {
     "postgresql": "postgresql+psycopg",
@@ -60,10 +60,13 @@ def create_engine(url: str | URL, options: EngineOptions = EngineOptions()) -> E
     if url.get_backend_name() == "sqlite":
         engine = _sqlite(url, options)
         event.listen(engine, "begin", _begin_sqlite)
+        prepared.register(engine)
         return engine
     # `Database.write` ends every transaction before it gives the connection back, so that
     # another ROLLBACK would waste a round trip.
-    return _server(url, options, isolation_level="READ COMMITTED", pool_reset_on_return=None)
+    engine = _server(url, options, isolation_level="READ COMMITTED", pool_reset_on_return=None)
+    prepared.register(engine)
+    return engine
 
 
 def create_reader(url: str | URL, options: EngineOptions = EngineOptions()) -> Engine:  # noqa: B008 - frozen
@@ -123,6 +126,13 @@ def _mysql_arguments(url: URL, options: EngineOptions) -> Mapping[str, Any]:
     # Standard resource classes start at id 0, which would otherwise mean "the next one".
     mode = ",".join(filter(None, [options.mysql_sql_mode, "NO_AUTO_VALUE_ON_ZERO"]))
     arguments: dict[str, Any] = {"sql_mode": mode}
+    if url.get_driver_name() == "pymysql":
+        # Only there with the extra.
+        from pymysql.constants import CLIENT  # type: ignore[import-untyped]
+
+        # Count the rows that were found, not only those that changed; take several statements
+        # at once.
+        arguments["client_flag"] = CLIENT.FOUND_ROWS | CLIENT.MULTI_STATEMENTS
     if "charset" not in url.query:
         arguments["charset"] = "utf8mb4"
     return arguments

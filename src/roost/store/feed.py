@@ -225,6 +225,7 @@ class _Asker:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.asked = 0  # how many statements, for those who count
         self._mark = "?" if database.dialect == "sqlite" else "%s"
         self.reset()
 
@@ -262,6 +263,7 @@ class _Asker:
                 self._take()
             found = []
             for text, values in questions:
+                self.asked += 1
                 self._cursor.execute(text, values)
                 found += self._cursor.fetchall()
             return found

@@ -28,7 +28,7 @@ _table = inventories
 class Inventories:
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._execute = session.connection.execute
+        self._execute = session.execute
 
     def stocks(self, provider_ids: Collection[int]) -> dict[int, dict[str, Stock]]:
         """What each provider has, by resource class in the order of class ids, and its use.
@@ -58,13 +58,13 @@ class Inventories:
     def insert(self, added: Mapping[int, Mapping[int, Inventory]]) -> None:
         """New rows, by provider id and class id."""
         rows = self._rows(added)
-        _INSERT.run(self._session.connection, rows)
+        self._session.write(*_INSERT.writes(self._session.dialect, rows))
         self._session.announcement.providers(added)
 
     def put(self, provider_id: int, inventories: Mapping[int, Inventory]) -> None:
         """Rows by class id, new or in place of what the provider has of the class."""
         rows = self._rows({provider_id: inventories})
-        _PUT.run(self._session.connection, rows)
+        self._session.write(*_PUT.writes(self._session.dialect, rows))
         self._session.announcement.providers([provider_id])
 
     def _rows(self, inventories: Mapping[int, Mapping[int, Inventory]]) -> list[dict[str, Any]]:

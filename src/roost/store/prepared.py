@@ -1,24 +1,42 @@
-"""Statements of the hot path: compiled once, and then handed to the driver as text.
+"""Writes of the hot path: compiled once, put off, and then sent to the database together.
 
 SQLAlchemy looks a statement up, fills it in and reads its outcome with more care than a
-statement needs that is always the same. Errors are converted, and events fire, as always.
+statement needs that is always the same. And to wait for the outcome of each before the next one
+is sent costs a round trip each, while others wait for the locks. So these statements are compiled
+once; what a transaction wants to write is gathered; and one execution sends it all and looks
+whether as many rows were written as should be.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, CursorResult, Dialect, Executable, Table, bindparam
+from sqlalchemy import Connection, Dialect, Engine, Executable, Table, bindparam, event
 from sqlalchemy.dialects import mysql, postgresql, sqlite
+
+from roost.store.failures import RetryNeeded
 
 Values = Mapping[str, Any]
 
-# Up to so many rows are one statement; more are left to the driver.
-ROWS_MAX = 8
+# So many rows are one statement at most.
+ROWS_MAX = 64
+
+# Between the statements of a batch, for those who look at what is sent.
+STATEMENT_END = ";\n"
+
+# The execution option that carries a batch to the driver.
+_BATCH = "roost_batch"
+
+
+class Write(NamedTuple):
+    """One statement with its values, in the words of one dialect."""
+
+    text: str
+    values: Any
+    expected: int | None  # how many rows it must write; None: any number
+    reason: str  # what it means if it did not
 
 
 class _Text(NamedTuple):
-    """A statement in the words of one dialect."""
-
     text: str
     constants: Values  # parameters that the statement brings along
     converters: Mapping[str, Callable[[Any], Any]]
@@ -38,15 +56,9 @@ class Prepared:
         self._statement: Any = statement
         self._texts: dict[str, _Text] = {}
 
-    def run(self, connection: Connection, values: Values) -> CursorResult[Any]:
-        text = self._text(connection.dialect)
-        return connection.exec_driver_sql(text.text, text.fill(values))
-
-    def run_many(self, connection: Connection, rows: Sequence[Values]) -> None:
-        text = self._text(connection.dialect)
-        connection.exec_driver_sql(text.text, [text.fill(values) for values in rows])
-
-    def _text(self, dialect: Dialect) -> _Text:
+    def write(
+        self, dialect: Dialect, values: Values, *, expected: int | None = None, reason: str = ""
+    ) -> Write:
         found = self._texts.get(dialect.name)
         if found is None:
             compiled = self._statement.compile(dialect=dialect)
@@ -56,7 +68,7 @@ class Prepared:
                 converters=dict(compiled._bind_processors),
                 order=compiled.positiontup if compiled.positional else None,
             )
-        return found
+        return Write(found.text, found.fill(values), expected, reason)
 
 
 class PreparedInsert:
@@ -71,14 +83,11 @@ class PreparedInsert:
         self._replacing = tuple(replacing)
         self._statements: dict[tuple[str, int], Prepared] = {}
 
-    def run(self, connection: Connection, rows: Sequence[Values]) -> None:
-        dialect = connection.dialect.name
-        if len(rows) > ROWS_MAX:
-            named = [{f"{name}_0": row[name] for name in self._columns} for row in rows]
-            self._statement(dialect, 1).run_many(connection, named)
-        elif rows:
-            values = {f"{name}_{n}": row[name] for n, row in enumerate(rows) for name in row}
-            self._statement(dialect, len(rows)).run(connection, values)
+    def writes(self, dialect: Dialect, rows: Sequence[Values]) -> Iterable[Write]:
+        for start in range(0, len(rows), ROWS_MAX):
+            some = rows[start : start + ROWS_MAX]
+            values = {f"{name}_{n}": row[name] for n, row in enumerate(some) for name in row}
+            yield self._statement(dialect.name, len(some)).write(dialect, values)
 
     def _statement(self, dialect: str, count: int) -> Prepared:
         found = self._statements.get((dialect, count))
@@ -110,4 +119,72 @@ _INSERT: Mapping[str, Callable[[Table], Any]] = {
     "sqlite": sqlite.insert,
     "postgresql": postgresql.insert,
     "mysql": mysql.insert,
+}
+
+
+# ---------------------------------------------------------------------------------------------
+# Sending
+
+
+def send(connection: Connection, writes: Sequence[Write]) -> None:
+    """Send all of them at once; `RetryNeeded` if one did not write what it should have."""
+    if not writes:
+        return
+    counts: list[int] = []
+    connection.exec_driver_sql(
+        STATEMENT_END.join([write.text for write in writes]),
+        execution_options={_BATCH: (writes, counts)},
+    )
+    for write, count in zip(writes, counts, strict=True):
+        if write.expected is not None and count != write.expected:
+            raise RetryNeeded(write.reason)
+
+
+def register(engine: Engine) -> None:
+    """Let this engine send batches. What it raises is converted like everything else."""
+    send_all = _SEND.get(engine.dialect.driver, _send_each)
+    if send_all is _send_pipelined and engine.url.host in _LOCAL_HOSTS:
+        # Its pipeline costs more than round trips that have no way to go.
+        send_all = _send_each
+
+    def execute(cursor: Any, _statement: str, _parameters: object, context: Any) -> bool | None:
+        batch = context.execution_options.get(_BATCH)
+        if batch is None:
+            return None
+        writes, counts = batch
+        counts += send_all(cursor, writes)
+        return True
+
+    event.listen(engine, "do_execute", execute)
+
+
+def _send_each(cursor: Any, writes: Sequence[Write]) -> list[int]:
+    """One after the other: where there is no network in between, or no other way."""
+    counts = []
+    for write in writes:
+        cursor.execute(write.text, write.values)
+        counts.append(cursor.rowcount)
+    return counts
+
+
+def _send_pipelined(cursor: Any, writes: Sequence[Write]) -> list[int]:
+    connection = cursor.connection
+    with connection.pipeline():
+        sent = [connection.execute(write.text, write.values) for write in writes]
+    return [each.rowcount for each in sent]
+
+
+def _send_as_one(cursor: Any, writes: Sequence[Write]) -> list[int]:
+    cursor.execute(STATEMENT_END.join([cursor.mogrify(one.text, one.values) for one in writes]))
+    counts = [cursor.rowcount]
+    while cursor.nextset():
+        counts.append(cursor.rowcount)
+    return counts
+
+
+_LOCAL_HOSTS = (None, "", "localhost", "127.0.0.1", "::1")
+
+_SEND: Mapping[str, Callable[[Any, Sequence[Write]], list[int]]] = {
+    "psycopg": _send_pipelined,
+    "pymysql": _send_as_one,
 }

@@ -175,7 +175,7 @@ def _advance(count: int, *, modified: bool) -> Prepared:
 class Providers:
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._execute = session.connection.execute
+        self._execute = session.execute
 
     # -----------------------------------------------------------------------------------------
     # Finding
@@ -242,9 +242,14 @@ class Providers:
                 parameters[f"uuid{number}"] = provider.uuid
                 parameters[f"before{number}"] = provider.generation
                 parameters[f"after{number}"] = after
-            statement = _advance(len(ids), modified=modified)
-            if statement.run(self._session.connection, parameters).rowcount != len(ids):
-                raise RetryNeeded("a provider's generation moved")
+            self._session.write(
+                _advance(len(ids), modified=modified).write(
+                    self._session.dialect,
+                    parameters,
+                    expected=len(ids),
+                    reason="a provider's generation moved",
+                )
+            )
         for id, (_, after) in by_id.items():
             self._session.announcement.generation(id, after)
         if modified:

@@ -3,9 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Table, case
+from sqlalchemy import Connection, CursorResult, Executable, Table, case
 
 from roost.store.lasting import LastingIds
+from roost.store.prepared import Write, send
 from roost.store.record import Announcement
 
 
@@ -13,13 +14,34 @@ class Session:
     """One write transaction, below its tables."""
 
     def __init__(self, connection: Connection, lasting: LastingIds) -> None:
-        self.connection = connection
+        self._connection = connection
+        self._writes: list[Write] = []
+        self.dialect = connection.dialect
         self.lasting = lasting
         self.announcement = Announcement()
-        self.is_mysql = connection.dialect.name == "mysql"
+        self.is_mysql = self.dialect.name == "mysql"
         now = datetime.now(UTC).replace(tzinfo=None)
         # MySQL's DATETIME has no fraction, and would round half a second up, into the future.
         self.now = now.replace(microsecond=0) if self.is_mysql else now
+
+    @property
+    def connection(self) -> Connection:
+        """The connection, for whoever reads, or writes at once: after all that was put off."""
+        self.flush()
+        return self._connection
+
+    def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
+        """Execute a statement at once, after all that was put off."""
+        return self.connection.execute(statement, parameters)
+
+    def write(self, *writes: Write) -> None:
+        """Put these off until something is read, or the unit of work ends."""
+        self._writes += writes
+
+    def flush(self) -> None:
+        """Send what was put off."""
+        writes, self._writes = self._writes, []
+        send(self._connection, writes)
 
     def key(self, uuid: str) -> str:
         """Equal for UUIDs that the database holds for equal: MySQL ignores case."""

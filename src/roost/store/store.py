@@ -72,6 +72,7 @@ class Store:
         with self._database.write() as connection:
             transaction = Transaction(connection, self._lasting_ids())
             yield transaction
+            transaction.flush()
             record = transaction.announcement.record()
             if record is None:
                 connection.commit()

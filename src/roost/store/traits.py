@@ -23,7 +23,7 @@ _INSERT = PreparedInsert(_table, ["resource_provider_id", "trait_id", "created_a
 class Traits:
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._execute = session.connection.execute
+        self._execute = session.execute
 
     def of(self, provider_id: int) -> set[int]:
         return set(self._session.connection.scalars(_OF, {"provider": provider_id}))
@@ -31,16 +31,13 @@ class Traits:
     def change(self, provider_id: int, *, added: Collection[int], removed: Collection[int]) -> None:
         for some in chunks(removed):
             self._execute(_DELETE, {"provider": provider_id, "traits": some})
-        if added:
-            _INSERT.run(
-                self._session.connection,
-                [
-                    {
-                        "resource_provider_id": provider_id,
-                        "trait_id": trait_id,
-                        "created_at": self._session.now,
-                    }
-                    for trait_id in sorted(added)
-                ],
-            )
+        rows = [
+            {
+                "resource_provider_id": provider_id,
+                "trait_id": trait_id,
+                "created_at": self._session.now,
+            }
+            for trait_id in sorted(added)
+        ]
+        self._session.write(*_INSERT.writes(self._session.dialect, rows))
         self._session.announcement.providers([provider_id])

@@ -21,7 +21,7 @@ _table = resource_providers
 class Trees:
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._execute = session.connection.execute
+        self._execute = session.execute
 
     def hold(self, providers: Iterable[ProviderRecord]) -> None:
         """Keep the trees of these providers as they are until COMMIT.

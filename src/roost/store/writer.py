@@ -31,7 +31,7 @@ from sqlalchemy import exc as sql
 from roost.errors import Unavailable
 from roost.store.database import Database
 from roost.store.failures import RETRYABLE, RetryNeeded
-from roost.store.prepared import Prepared, PreparedInsert
+from roost.store.prepared import Prepared, PreparedInsert, Write, send
 from roost.store.record import ChangeRecord, encode
 from roost.store.schema import roost_changes, roost_writers
 
@@ -68,6 +68,12 @@ _IDLE_SINCE = {
 }
 
 _INSERT_RECORD = PreparedInsert(roost_changes, ["writer_id", "sequence", "record"])
+
+
+def _inserted(connection: Connection, writer_id: int, number: int, record: ChangeRecord) -> Write:
+    values = {"writer_id": writer_id, "sequence": number, "record": encode(record)}
+    [write] = _INSERT_RECORD.writes(connection.dialect, [values])
+    return write
 
 
 class Writer:
@@ -141,7 +147,8 @@ class Writer:
             )
             if idle:
                 self._remove(connection, idle)
-                self._insert_record(connection, writer_id, sequence, ChangeRecord(removed=idle))
+                removal = ChangeRecord(removed=idle)
+                send(connection, [_inserted(connection, writer_id, sequence, removal)])
             connection.commit()
         self._sequence = sequence
         self.id = writer_id
@@ -175,12 +182,7 @@ class Writer:
             writer_id = self.id
             if writer_id is None:
                 raise RetryNeeded("the row of this writer is gone")
-            try:
-                self._insert_record(connection, writer_id, number, record)
-            except driver.DBDuplicateEntry:
-                self.forget()
-                raise
-            self._move(connection, writer_id, number)
+            self._announce(connection, writer_id, number, record)
             if number % TRIM_INTERVAL == 0:
                 connection.execute(
                     delete(roost_changes).where(
@@ -201,20 +203,27 @@ class Writer:
         if len(self._own) > REMEMBERED_RECORDS:
             del self._own[next(iter(self._own))]
 
-    def _insert_record(
+    def _announce(
         self, connection: Connection, writer_id: int, number: int, record: ChangeRecord
     ) -> None:
-        values = {"writer_id": writer_id, "sequence": number, "record": encode(record)}
-        _INSERT_RECORD.run(connection, [values])
-
-    def _move(self, connection: Connection, writer_id: int, number: int) -> None:
-        moved = self._move_row.run(
-            connection, {"writer": writer_id, "before": number - 1, "after": number}
-        ).rowcount
-        if not moved:
+        """Write the record, and move the row of this process on."""
+        try:
+            send(
+                connection,
+                [
+                    _inserted(connection, writer_id, number, record),
+                    self._move_row.write(
+                        connection.dialect,
+                        {"writer": writer_id, "before": number - 1, "after": number},
+                        expected=1,
+                        reason="the row of this writer is gone",
+                    ),
+                ],
+            )
+        except (driver.DBDuplicateEntry, RetryNeeded):
             # Removed for idling, or lost with a restored backup.
             self.forget()
-            raise RetryNeeded("the row of this writer is gone")
+            raise
 
     def _commit(self, connection: Connection, writer_id: int, number: int) -> None:
         try:

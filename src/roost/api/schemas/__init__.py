@@ -81,7 +81,7 @@ class _Checks(NamedTuple):
 _checks: dict[int, _Checks] = {}
 
 
-def _checks_of(schema: Schema) -> _Checks:
+def checks_of(schema: Schema) -> _Checks:
     found = _checks.get(id(schema))
     if found is None:
         found = _checks[id(schema)] = _Checks(
@@ -96,7 +96,7 @@ def _checks_of(schema: Schema) -> _Checks:
 
 def validate(value: object, schema: Schema, sentence: str) -> None:
     """Refuse a value that is not as the schema says; `{}` in the sentence is the reason."""
-    checks = _checks_of(schema)
+    checks = checks_of(schema)
     # Nearly all values are fine, and to find that out must cost next to nothing.
     if checks.quick.is_valid(value):
         return

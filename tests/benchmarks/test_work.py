@@ -1,0 +1,160 @@
+"""What the benchmark's requests cost on its own cloud: in steps, rows and bytes, not in time."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from benchmarks.load import Dump, create_schema
+from benchmarks.requests import CASES, Case
+from benchmarks.worlds import World, add_wide_host, build
+from roost.api.candidates import JsonLayout, parse
+from roost.api.versions import VERSION_MAX
+from roost.model import ConsumerChange, ProviderSummary
+from roost.operations.allocate import allocate
+from roost.operations.find_candidates import find_candidates
+from roost.operations.replace_traits import replace_traits
+from roost.query import CandidateQuery
+from roost.search.combine import BLOCK_FIRST, Work
+from roost.search.find import find
+from roost.service import Roost
+from roost.settings import Settings
+from roost.store import migrate, standard
+from roost.store.schema import resource_providers
+from roost.store.store import Store
+
+HOSTS = 300
+LIMITS = (10, 100, 1000)
+SEARCHES = [case for case in CASES if case.query is not None and "cloud" in case.kinds]
+# How many choices may be tried for each candidate that is given. Trees take turns, so a turn of
+# all trees of a range may be made for the first few.
+CHOICES_PER_CANDIDATE = 8
+# Eight slots are filled one after the other, from eight devices each.
+CHOICES_PER_WIDE_CANDIDATE = 8 * 8
+
+
+class CountingLayout(JsonLayout):
+    """Counts the summaries that are written anew, and their bytes."""
+
+    def __init__(self, query: CandidateQuery) -> None:
+        super().__init__(query, VERSION_MAX)
+        self.count = 0
+        self.size = 0
+
+    def summary(self, summary: ProviderSummary) -> bytes:
+        text = super().summary(summary)
+        self.count += 1
+        self.size += len(text)
+        return text
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    made = build(f"cloud-{HOSTS}")
+    add_wide_host(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def database_url(world: World, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("cloud")
+    url = f"sqlite:///{folder}/cloud.db"
+    create_schema(url)
+    Dump(world, Path(folder)).load(url)
+    store = Store.open(url)
+    migrate.sync(store.engine)
+    standard.synchronise(store)
+    store.dispose()
+    return url
+
+
+@pytest.fixture
+def roost(database_url: str) -> Iterator[Roost]:
+    opened = Roost(Store.open(database_url), Settings())
+    yield opened
+    opened.close()
+
+
+def query_of(case: Case, limit: int | None = None) -> CandidateQuery:
+    assert case.query is not None
+    text = case.query if limit is None else f"{case.query}&limit={limit}"
+    return parse(text, VERSION_MAX)
+
+
+@pytest.mark.parametrize("case", SEARCHES, ids=lambda case: case.key)
+def test_a_limit_bounds_the_choices_of_every_search(roost: Roost, case: Case) -> None:
+    with roost.view() as index:
+        for limit in LIMITS:
+            work = Work()
+            answer = find(index, query_of(case, limit), work=work)
+            assert answer.count <= limit
+            # Where fewer are found all trees have been looked at, and nothing was left out.
+            bound = max(limit, HOSTS) * CHOICES_PER_CANDIDATE
+            if case.key == "wide":
+                bound = max(limit, BLOCK_FIRST) * CHOICES_PER_WIDE_CANDIDATE
+            assert work.choices_tried <= bound, (limit, answer.count)
+            assert work.rows_examined <= index.rows.count
+
+
+def claim_one(roost: Roost, query: CandidateQuery, number: int) -> set[str]:
+    """Claim the first candidate: the providers that give something."""
+    with roost.view() as index:
+        [candidate] = find(index, query, limit_max=1).candidates
+    change = ConsumerChange(
+        consumer_uuid=f"00000000-0000-4000-8000-{number:012}",
+        allocations=candidate.allocations,
+        project_id="p",
+        user_id="u",
+        checks_generation=True,
+    )
+    allocate(roost, changes=[change])
+    return set(candidate.allocations)
+
+
+def test_one_claim_renders_the_trees_it_touched_and_no_more(roost: Roost) -> None:
+    query = query_of(SEARCHES[0])
+    first = CountingLayout(query)
+    find_candidates(roost, query=query, layout=first)
+    again = CountingLayout(query)
+    find_candidates(roost, query=query, layout=again)
+    assert first.count > HOSTS
+    assert again.size == 0
+    touched = claim_one(roost, query, 1)
+    with roost.view() as index:
+        rows = {row for uuid in touched for row in index.tree_rows(index.row_of_uuid[uuid])}
+    after = CountingLayout(query)
+    find_candidates(roost, query=query, layout=after)
+    assert 0 < after.count <= len(rows)
+    assert after.size < first.size / 100
+
+
+def test_catching_up_reads_what_changed_and_no_more(roost: Roost, database_url: str) -> None:
+    other = Store.open(database_url)
+    position, _ = other.load()
+    query = query_of(SEARCHES[0])
+    touched = claim_one(roost, query, 2)
+    news = other.changes_since(position)
+    assert news is not None
+    position, changes = news
+    # A claim is sums: no row of any table is read.
+    assert changes.provider_ids == frozenset()
+    assert len(changes.rows.providers) == 0
+    assert len(changes.generations) == len(touched)
+    with roost.view() as index:
+        root = next(iter(touched))
+        generation = int(index.rows.generation[index.row_of_uuid[root]])
+    replace_traits(
+        roost, provider_uuid=root, traits={"HW_CPU_X86_AVX"}, expected_generation=generation
+    )
+    news = other.changes_since(position)
+    assert news is not None
+    _, changes = news
+    with other.engine.connect() as connection:
+        changed = connection.scalar(
+            select(resource_providers.c.id).where(resource_providers.c.uuid == root)
+        )
+    assert changes.provider_ids == {changed}
+    assert len(changes.rows.providers) == 1
+    assert len(changes.rows.traits) == 1
+    other.dispose()

@@ -1,0 +1,69 @@
+"""Writes that are sent together are judged like writes that are sent one by one."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from races import at_once, claim, dump, provider, put, refusals, used
+
+from roost.errors import CapacityExceeded, ConsumerGenerationConflict
+from roost.service import Roost
+from roost.store import prepared
+from roost.store.failures import RetryNeeded
+from roost.store.transaction import Transaction
+
+OpenRoost = Callable[[], Roost]
+
+
+@pytest.fixture(autouse=True, params=["near", "far"])
+def distance(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How far away the database is: that decides how writes are sent."""
+    if request.param == "far":
+        monkeypatch.setattr(prepared, "_LOCAL_HOSTS", ())
+
+
+def test_claims_succeed_or_are_refused(open_roost: OpenRoost) -> None:
+    first, second = open_roost(), open_roost()
+    provider(first, "host", VCPU=20)
+    claims = [
+        partial(put, service, claim(f"{number}-{index}", {"host": {"VCPU": 3}}))
+        for number in range(10)
+        for index, service in enumerate([first, second])
+    ]
+    results = at_once(claims)
+    assert results.count(None) == 6
+    assert {type(refusal) for refusal in refusals(results)} == {CapacityExceeded}
+    assert used(first, "host", "VCPU") == 18
+
+
+def test_a_row_that_exists_already_is_noticed(roost: Roost) -> None:
+    provider(roost, "host", VCPU=4)
+    with roost.view():
+        pass
+    put(roost, claim("a", {"host": {"VCPU": 1}}))
+    before = dump(roost.store.engine)
+    with pytest.raises(ConsumerGenerationConflict):
+        put(roost, claim("a", {"host": {"VCPU": 2}}))
+    assert dump(roost.store.engine) == before
+
+
+def test_a_guard_that_finds_nothing_undoes_the_whole(roost: Roost) -> None:
+    host = provider(roost, "host", VCPU=4)
+    before = dump(roost.store.engine)
+
+    def unit(tx: Transaction) -> None:
+        found = tx.providers.lock_states([host])[host]
+        tx.providers.advance([(found, 1)])
+        # As if somebody else had been there since.
+        tx.providers.advance([(found, 2)])
+        tx.flush()
+
+    with pytest.raises(RetryNeeded), roost.store.write() as tx:
+        unit(tx)
+    assert dump(roost.store.engine) == before
+
+
+def test_many_rows_are_several_statements(roost: Roost) -> None:
+    provider(roost, "host", VCPU=1000)
+    put(roost, *(claim(f"consumer{number}", {"host": {"VCPU": 1}}) for number in range(200)))
+    assert used(roost, "host", "VCPU") == 200

@@ -1,0 +1,114 @@
+"""How whole tables are read."""
+
+import ctypes
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from roost import memory
+from roost.changes import Rows, TableColumns
+from roost.model import Inventory, InventoryChange
+from roost.operations.create_provider import create_provider
+from roost.operations.replace_inventories import replace_inventories
+from roost.service import Roost
+from roost.settings import Settings
+from roost.store import migrate, rows, standard
+from roost.store.schema import resource_classes, traits
+from roost.store.store import Store
+
+PROVIDERS = 25
+PART = 10
+RATIOS = (0.1, 1.0, 1.5, 16.0)
+
+
+def uid(number: int) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, str(number)))
+
+
+@pytest.fixture
+def roost(database_url: str) -> Iterator[Roost]:
+    store = Store.open(database_url)
+    migrate.sync(store.engine)
+    standard.synchronise(store)
+    service = Roost(store, Settings())
+    for number in range(PROVIDERS):
+        create_provider(service, uuid=uid(number), name=f"host{number}", parent_uuid=None)
+    for number, ratio in enumerate(RATIOS):
+        stock = Inventory(total=8, reserved=1, max_unit=4, allocation_ratio=ratio)
+        change = InventoryChange(
+            provider_uuid=uid(number), inventories={"VCPU": stock}, expected_generation=0
+        )
+        replace_inventories(service, change=change)
+    yield service
+    service.close()
+
+
+def test_never_more_than_a_part_is_objects(roost: Roost, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, whole = roost.store.load()
+    sizes = []
+
+    class Watched(TableColumns):
+        def extend(self, rows: Iterable[Sequence[Any]]) -> None:
+            part = list(rows)
+            sizes.append(len(part))
+            super().extend(part)
+
+    monkeypatch.setattr(rows, "TableColumns", Watched)
+    monkeypatch.setattr(rows, "PART_ROWS_MAX", PART)
+    _, parted = roost.store.load()
+    assert list(parted.providers) == list(whole.providers)
+    assert len(whole.providers) == PROVIDERS
+    assert max(sizes) == PART
+
+
+def test_rows_of_all_are_those_of_some(roost: Roost) -> None:
+    """Who follows the feed gets the very values that who loads gets."""
+    _, everything = roost.store.load()
+    ids = [row[0] for row in everything.providers]
+    some = roost.store._database.read_snapshot(
+        lambda connection: rows.read_some(connection, ids, range(10_000), range(10_000))
+    )
+    for name in Rows.__struct_fields__:
+        assert sorted(getattr(some, name)) == sorted(getattr(everything, name)), name
+    stocks = sorted(row[2:-1] for row in some.inventories)
+    assert stocks == [(8, 1, 1, 4, 1, ratio) for ratio in RATIOS]
+
+
+def test_times_are_seconds_since_1970(roost: Roost) -> None:
+    _, loaded = roost.store.load()
+    assert abs(loaded.providers[0][-1] - time.time()) < 100
+    with roost.store.engine.begin() as connection:
+        moment = datetime(2026, 1, 2, 3, 4, 5)
+        connection.execute(update(traits).values(created_at=moment, updated_at=None))
+        connection.execute(update(resource_classes).values(created_at=None, updated_at=None))
+    _, loaded = roost.store.load()
+    assert {row[-1] for row in loaded.trait_names} == {moment.replace(tzinfo=UTC).timestamp()}
+    assert {row[-1] for row in loaded.resource_classes} == {0.0}
+
+
+def test_times_keep_their_fractions(roost: Roost, database_url: str) -> None:
+    # On MariaDB the times of Placement's tables are whole seconds.
+    fraction = 0 if database_url.startswith("mysql") else 678_901
+    moment = datetime(2026, 1, 2, 3, 4, 5, fraction)
+    with roost.store.engine.begin() as connection:
+        connection.execute(update(traits).values(updated_at=moment))
+    _, loaded = roost.store.load()
+    assert {row[-1] for row in loaded.trait_names} == {moment.replace(tzinfo=UTC).timestamp()}
+
+
+def test_memory_is_given_back_where_that_can_be_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    memory.give_back()
+    asked: list[int] = []
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(malloc_trim=asked.append))
+    memory.give_back()
+    assert asked == [0]
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace())
+    memory.give_back()
