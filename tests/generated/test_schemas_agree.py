@@ -80,7 +80,7 @@ def test_changed_bodies(schema: Schema, body: Any, data: st.DataObject) -> None:
     except HttpError:
         return
     quick, exact = is_accepted(schema, read)
-    # An integer that only a float can hold is refused later, where it is made an integer.
+    # Of a float too large for an integer they think differently; then only the exact one is asked.
     assert quick == exact or any(is_huge(number) for number in numbers(read))
 
 

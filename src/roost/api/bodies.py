@@ -27,8 +27,8 @@ def read(body: bytes, schema: Schema, *, missing: Callable[[], object] | None = 
     body, and is only looked up when there is something to say about the body.
     """
     try:
-        value = decode(body)
-        schemas.validate(value, schema, "JSON does not validate: {}")
+        value, is_plain = _decode(body)
+        schemas.validate(value, schema, "JSON does not validate: {}", quick=is_plain)
     except HttpError:
         if missing is not None:
             missing()
@@ -38,13 +38,29 @@ def read(body: bytes, schema: Schema, *, missing: Callable[[], object] | None = 
 
 def decode(body: bytes) -> Any:
     """The JSON value in a body, or a 400 that says what is wrong with it."""
+    return _decode(body)[0]
+
+
+def _decode(body: bytes) -> tuple[Any, bool]:
+    """The value, and whether it is free of floats too large for an integer.
+
+    Such a float is one of which quick and exact checks think differently.
+    """
+    huge: list[float] = []
+
+    def parse_float(digits: str) -> float:
+        number = _number(digits)
+        if abs(number) > INTEGER_64_MAX:
+            huge.append(number)
+        return number
+
     try:
         text = body.decode("utf-8")
         value = json.loads(
             text,
             object_pairs_hook=_unique_keys,
             parse_int=_integer,
-            parse_float=_number,
+            parse_float=parse_float,
             parse_constant=_constant,
         )
     except RecursionError:
@@ -58,7 +74,7 @@ def decode(body: bytes) -> Any:
     # Strange text cannot be without an escape, so most bodies need no second look.
     if "\\u" in text:
         _refuse_strange_text(value)
-    return value
+    return value, not huge
 
 
 def whole(value: float) -> int:

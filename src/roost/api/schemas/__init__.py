@@ -94,11 +94,14 @@ def checks_of(schema: Schema) -> _Checks:
     return found
 
 
-def validate(value: object, schema: Schema, sentence: str) -> None:
-    """Refuse a value that is not as the schema says; `{}` in the sentence is the reason."""
+def validate(value: object, schema: Schema, sentence: str, *, quick: bool = True) -> None:
+    """Refuse a value that is not as the schema says; `{}` in the sentence is the reason.
+
+    Without `quick` only the exact validator is asked.
+    """
     checks = checks_of(schema)
     # Nearly all values are fine, and to find that out must cost next to nothing.
-    if checks.quick.is_valid(value):
+    if quick and checks.quick.is_valid(value):
         return
     error = jsonschema.exceptions.best_match(checks.exact.iter_errors(value))
     if error is not None:
