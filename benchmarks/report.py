@@ -9,7 +9,13 @@ from rich.table import Table as RichTable
 
 from benchmarks.requests import MACHINE
 from benchmarks.results import Results
-from benchmarks.sides import CONFIGURATION, PROCESSES, REFERENCE_THREADS, REQUEST_SECONDS_MAX
+from benchmarks.sides import (
+    CONFIGURATION,
+    PROCESSES,
+    REFERENCE_THREADS,
+    REQUEST_SECONDS_MAX,
+    ROOST_THREADS,
+)
 from benchmarks.tables import Table, comparison_table, growth_table, verdict_table, world_table
 
 PICTURE = "performance-growth.svg"
@@ -79,7 +85,8 @@ def _settings(results: Results) -> Iterator[str]:
     yield f"- The reference: uwsgi without a router in front, {PROCESSES} processes of"
     yield f"  {REFERENCE_THREADS} threads; on PostgreSQL through psycopg2. A request that takes it"
     yield f"  more than {REQUEST_SECONDS_MAX} seconds is given up, and its ratio is a lower bound."
-    yield f"- roost: `roost serve --workers {PROCESSES}`; one worker in the table of growth."
+    yield f"- roost: `roost serve --workers {PROCESSES} --threads {ROOST_THREADS}`; one worker in"
+    yield "  the table of growth."
     yield "- One client, one request after the other, over eight connections in turn, so that"
     yield "  each process has to learn what the others wrote."
     yield "- The databases do not wait for the disk at COMMIT (`fsync=off`,"

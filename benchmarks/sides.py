@@ -19,6 +19,8 @@ from benchmarks.processes import family
 from servers import free_port
 
 PROCESSES = 2
+# Where the database is on the same machine more would only get in each other's way.
+ROOST_THREADS = 2
 # As many as the reference's own performance jobs give it.
 REFERENCE_THREADS = 25
 REFERENCE_MEGABYTES_MAX = 6144
@@ -204,6 +206,7 @@ class Roost(Side):
             *("--host", "127.0.0.1", "--port", str(self.port)),
             *("--database", self.database_url),
             *("--workers", str(self.processes)),
+            *("--threads", str(ROOST_THREADS)),
             *("--auth", "noauth2"),
             *("--config-file", str(self._folder / "placement.conf")),
         ]

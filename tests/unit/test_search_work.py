@@ -4,8 +4,10 @@ import math
 
 import pytest
 
-from roost.model import Inventory
+from roost.changes import Changes
+from roost.model import SHARING_TRAIT, Inventory
 from roost.query import CandidateQuery, RequestGroup, TraitRule
+from roost.search.advance import advance
 from roost.search.combine import Work
 from roost.search.find import RANGE_MIN, find
 from roost.search.index import Index
@@ -115,3 +117,32 @@ def test_amounts_beyond_every_column(amount):
     index = Index.build(rows(build(provider("host", {"VCPU": Inventory(total=2**31 - 1)}))))
     query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": amount}),))
     assert len(find(index, query).candidates) == (amount == 2**31 - 1)
+
+
+def test_other_traits_and_aggregates_leave_a_tree_where_it_is():
+    before = build(
+        provider("host", {"VCPU": 8}), provider("node", {"PCPU": 4}, parent="host"), traits=["T_A"]
+    )
+    after = build(
+        provider("host", {"VCPU": 8}, traits=["T_A"]),
+        provider("node", {"PCPU": 4}, parent="host", aggregates=["aggregate"]),
+    )
+    index, rebuilt = Index.build(rows(before)), Index.build(rows(after))
+    advance(index, Changes(provider_ids=frozenset({1, 2}), rows=rows(after)))
+    assert index.dead_count == 0
+    assert index.contents() == rebuilt.contents()
+
+
+def test_a_provider_that_begins_to_share_is_found():
+    def world(*traits):
+        return build(
+            provider("host", {"VCPU": 8}, aggregates=["aggregate"]),
+            provider("storage", {"DISK_GB": 8}, aggregates=["aggregate"], traits=traits),
+            traits=[SHARING_TRAIT],
+        )
+
+    index = Index.build(rows(world()))
+    query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1, "DISK_GB": 1}),))
+    assert find(index, query).candidates == ()
+    advance(index, Changes(provider_ids=frozenset({2}), rows=rows(world(SHARING_TRAIT))))
+    assert len(find(index, query).candidates) == 1

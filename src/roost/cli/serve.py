@@ -21,6 +21,14 @@ from roost.cli.options import config_file_option, database_option
     help="How many processes answer requests.",
 )
 @click.option(
+    "--threads",
+    default=4,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many requests each process works on at once. Two keep a processor busy; more keep "
+    "requests that wait for the database from holding up the others.",
+)
+@click.option(
     "--auth",
     type=click.Choice(["keystone", "noauth2"]),
     help="Who checks tokens; noauth2 believes every token. "
@@ -32,6 +40,7 @@ def serve(
     port: int,
     database: str | None,
     workers: int,
+    threads: int,
     auth: str | None,
     config_files: tuple[Path, ...],
 ) -> None:
@@ -44,4 +53,5 @@ def serve(
     from roost.cli.configuration import read_settings
     from roost.cli.server import run_server
 
-    run_server(read_settings(config_files, database, auth), host=host, port=port, workers=workers)
+    settings = read_settings(config_files, database, auth)
+    run_server(settings, host=host, port=port, workers=workers, threads=threads)

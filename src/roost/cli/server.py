@@ -16,15 +16,11 @@ from roost.cli.show import database_shown
 from roost.cli.tables import sync_tables
 from roost.settings import Settings, SettingsError
 
-# A request waits for the database much of its time; more threads than this only get in each
-# other's way.
-THREADS = 8
-
 # How long a worker may finish what it has begun, after SIGTERM.
 STOP_SECONDS_MAX = 30
 
 
-def run_server(settings: Settings, *, host: str, port: int, workers: int) -> None:
+def run_server(settings: Settings, *, host: str, port: int, workers: int, threads: int) -> None:
     """Serve until SIGTERM or Ctrl-C, and finish what is in flight then."""
     try:
         wsgi.check_authentication(settings)
@@ -41,7 +37,7 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int) -> Non
         port=port,
         interface=Interfaces.WSGI,
         workers=workers,
-        blocking_threads=THREADS,
+        blocking_threads=threads,
         websockets=False,
         workers_kill_timeout=STOP_SECONDS_MAX,
         respawn_failed_workers=True,

@@ -68,13 +68,14 @@ def _update_in_place(index: Index, number: int, node: Node | None) -> bool:
         node.parent_id == (None if parent < 0 else index.ids[parent])
         and node.uuid == index.uuids[row]
         and node.name == index.names[row]
-        and node.traits == index.row_traits(row)
-        and node.aggregates == index.row_aggregates(row)
+        and _same_lending(index, row, node)
         and tuple(stock.class_id for stock in node.stocks) == index.row_classes[row]
     )
     if not same_shape:
         return False
     index.forget_fragments(row)
+    index.set_traits(row, node.traits)
+    index.set_aggregates(row, node.aggregates)
     index.rows.generation[row] = node.generation
     index.rows.modified[row] = node.modified
     for stock in node.stocks:
@@ -87,6 +88,14 @@ def _update_in_place(index: Index, number: int, node: Node | None) -> bool:
         column.used[position] = stock.used
         column.modified[position] = stock.modified
     return True
+
+
+def _same_lending(index: Index, row: int, node: Node) -> bool:
+    """Whether the provider lends to the same trees as before; mostly it never lends at all."""
+    traits, aggregates = index.row_traits(row), index.row_aggregates(row)
+    if not index.shares(traits) and not index.shares(node.traits):
+        return True
+    return node.traits == traits and node.aggregates == aggregates
 
 
 def _rewrite_trees(index: Index, numbers: Iterable[int], fresh: dict[int, Node]) -> None:

@@ -176,6 +176,24 @@ class Index:
         self.forget_fragments(root)
         self.dead_count += last + 1 - root
 
+    def set_traits(self, row: int, traits: tuple[int, ...]) -> None:
+        """Other traits for a provider that shares neither before nor after."""
+        self.rows.traits[row] = self.trait_sets.number(traits)
+
+    def set_aggregates(self, row: int, aggregates: tuple[str, ...]) -> None:
+        """Other aggregates for a provider that shares neither before nor after."""
+        number = self.aggregate_sets.number(aggregates)
+        if number == self.rows.aggregates[row]:
+            return
+        self.rows.aggregates[row] = number
+        root = int(self.rows.root[row])
+        together = {name for each in self.tree_rows(row) for name in self.row_aggregates(each)}
+        self.rows.tree_aggregates[root] = self.aggregate_sets.number(sorted(together))
+
+    def shares(self, traits: tuple[int, ...]) -> bool:
+        """Whether a provider with these traits lends what it has to other trees."""
+        return self.traits.ids.get(SHARING_TRAIT) in traits
+
     def forget_fragments(self, row: int) -> None:
         """What was written of the tree in which this row stands is no longer true."""
         root = int(self.rows.root[row])
@@ -275,6 +293,13 @@ class Index:
             "providers": {
                 self.uuids[row]: (self.node(row), self.root_uuid(row))
                 for row in np.flatnonzero(self.live_rows()).tolist()
+            },
+            "tree aggregates": {
+                self.uuids[row]: set(
+                    self.aggregate_sets.members[int(self.rows.tree_aggregates[row])]
+                )
+                for row in np.flatnonzero(self.live_rows()).tolist()
+                if self.rows.parent[row] < 0
             },
             "sharing": {
                 aggregate: {self.uuids[row] for row in rows}
