@@ -13,7 +13,7 @@ on its word: then too the write runs again, on nothing but what its transaction 
 
 import abc
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from roost.claims import Stock
@@ -167,20 +167,36 @@ class IndexSight(Sight):
 class LockingSight(IndexSight):
     """The same, where others want the same providers: these are locked first.
 
-    What the index remembers of a provider then counts if its generation is the one it has.
+    What the index remembers of a provider then counts if its generation is the one it has. If it
+    is not, the index catches up: nobody can write the provider any more, and to add up what is
+    used of it would take the longer, the more it is wanted.
     """
+
+    def __init__(
+        self, tx: Transaction, memory: Memory, recall: Callable[[], Memory | None]
+    ) -> None:
+        super().__init__(tx, memory)
+        self._recall = recall
 
     def providers(
         self, uuids: Collection[str], ids: Collection[int] = ()
     ) -> Mapping[str, ProviderState]:
         found = TableSight(self._tx).providers(uuids, ids)
         generations = {each.id: each.generation for each in found.values()}
+        self._forget_all_but(generations)
+        if len(self._by_id) < len(self._memory.providers):
+            recalled = self._recall()
+            if recalled is not None:
+                self._by_id = {each.state.id: each for each in recalled.providers.values()}
+                self._forget_all_but(generations)
+        return found
+
+    def _forget_all_but(self, generations: Mapping[int, int]) -> None:
         self._by_id = {
             id: each
             for id, each in self._by_id.items()
             if each.state.generation == generations.get(id)
         }
-        return found
 
     def stocks(self, provider_ids: Collection[int]) -> Mapping[int, Mapping[str, Stock]]:
         others = [id for id in provider_ids if id not in self._by_id]
@@ -218,7 +234,8 @@ def _decide(
     sights: list[Callable[[Transaction], Sight]] = [TableSight]
     memory = _propose(roost, providers)
     if memory is not None:
-        sights.append(functools.partial(LockingSight, memory=memory))
+        recall = functools.partial(_recall, roost, providers)
+        sights.append(functools.partial(LockingSight, memory=memory, recall=recall))
         if not roost.contended(providers):
             sights.append(functools.partial(IndexSight, memory=memory))
 
@@ -260,19 +277,27 @@ def _propose(roost: Roost, generations: Mapping[str, int | None]) -> Memory | No
     return _memory(roost, generations, lately=True)
 
 
+def _recall(roost: Roost, uuids: Iterable[str]) -> Memory | None:
+    """What the index knows of these providers by now."""
+    with roost.view() as index:
+        return _remember_all(index, dict.fromkeys(uuids))
+
+
 def _memory(roost: Roost, generations: Mapping[str, int | None], *, lately: bool) -> Memory | None:
-    providers = {}
     with roost.glance(lately=lately) as index:
-        if index is None:
+        return None if index is None else _remember_all(index, generations)
+
+
+def _remember_all(index: Index, generations: Mapping[str, int | None]) -> Memory | None:
+    providers = {}
+    for uuid, generation in generations.items():
+        row = index.row_of_uuid.get(uuid)
+        if row is None or generation not in (None, int(index.rows.generation[row])):
             return None
-        for uuid, generation in generations.items():
-            row = index.row_of_uuid.get(uuid)
-            if row is None or generation not in (None, int(index.rows.generation[row])):
-                return None
-            providers[uuid] = _remembered(index, row)
-        if not providers:
-            return None
-        return Memory(providers=providers, class_ids=index.classes.ids, trait_ids=index.traits.ids)
+        providers[uuid] = _remembered(index, row)
+    if not providers:
+        return None
+    return Memory(providers=providers, class_ids=index.classes.ids, trait_ids=index.traits.ids)
 
 
 def _remembered(index: Index, row: int) -> Remembered:
