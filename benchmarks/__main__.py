@@ -87,7 +87,8 @@ GROWTH_DATABASE = "postgresql"
     "earlier",
     multiple=True,
     type=click.Path(exists=True, path_type=Path),
-    help="Add results that an earlier run saved. Repeatable.",
+    help="Add results that an earlier run saved; a case that was measured again replaces the "
+    "earlier one. Repeatable.",
 )
 @click.option("--report-only", is_flag=True, help="Measure nothing: show the results of --with.")
 @click.option("--write-docs", is_flag=True, help="Write docs/performance.md.")
@@ -121,10 +122,7 @@ def main(
     efforts = {name: plan.efforts[name] for name in plan.efforts if only in (None, name)}
     results = Results(machine=machine(), versions=versions())
     for path in earlier:
-        before = read_results(path)
-        results.worlds += before.worlds
-        results.growth += before.growth
-        results.memory_empty = before.memory_empty or results.memory_empty
+        results.add(read_results(path))
     began = time.monotonic()
     if not report_only:
         with progress() as say:

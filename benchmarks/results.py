@@ -61,6 +61,13 @@ class WorldResult(msgspec.Struct, kw_only=True):
     placing: dict[str, Placing] = {}
     comparisons: list[Comparison] = []
 
+    def add(self, more: "WorldResult") -> None:
+        """Take over what another run measured on the same world."""
+        for side, timings in more.timings.items():
+            self.timings.setdefault(side, {}).update(timings)
+        self.placing.update(more.placing)
+        self.comparisons = more.comparisons or self.comparisons
+
 
 class GrowthResult(msgspec.Struct, frozen=True, kw_only=True):
     """roost alone, on a cloud of some size."""
@@ -86,6 +93,18 @@ class Results(msgspec.Struct, kw_only=True):
     growth: list[GrowthResult] = []
     # The memory of a worker that serves an empty cloud.
     memory_empty: int = 0
+
+    def add(self, more: "Results") -> None:
+        """Add the results of another run; what it measured again replaces what is here."""
+        for world in more.worlds:
+            for known in self.worlds:
+                if (known.world, known.database) == (world.world, world.database):
+                    known.add(world)
+                    break
+            else:
+                self.worlds.append(world)
+        self.growth += more.growth
+        self.memory_empty = more.memory_empty or self.memory_empty
 
     def save(self, path: Path) -> None:
         path.write_bytes(msgspec.json.format(msgspec.json.encode(self)) + b"\n")

@@ -94,6 +94,10 @@ def explained() -> Iterator[None]:
         raise Unavailable("The database has no tables yet: run `roost db sync`.") from error
     except (driver.DBConnectionError, driver.DBNonExistentDatabase) as error:
         raise Unavailable(f"The database cannot be reached: {error}") from error
+    except driver.DBDeadlock as error:
+        # Of a read: on Galera the node could not get in step with the cluster in time. A write
+        # does not come here with it, it is retried.
+        raise Unavailable(f"The database is not ready: {error}") from error
     except sql.TimeoutError as error:
         raise Unavailable("All connections to the database are in use.") from error
     except (sql.DBAPIError, driver.DBError) as error:

@@ -1,0 +1,67 @@
+"""Fifty clients that all want the same provider, such as the storage that all hosts share."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from races import at_once, claim, provider, put, refusals, uid, used
+from sqlalchemy import Connection
+
+from roost.errors import CapacityExceeded
+from roost.operations.provider_reads import read_provider
+from roost.service import Roost
+
+OpenRoost = Callable[[], Roost]
+
+CLIENTS = 50
+ROUNDS = 3
+# How many transactions a claim may take on the average. Without any order among those who want
+# the same thing it would grow with their number.
+TRANSACTIONS_PER_CLAIM_MAX = 3
+
+
+class Transactions:
+    """Counts the write transactions of a service."""
+
+    def __init__(self, roost: Roost) -> None:
+        self.count = 0
+        self._database = roost.store._database
+        self._write = self._database.write
+        self._database.write = self._counted  # type: ignore[method-assign]
+
+    @contextmanager
+    def _counted(self) -> Iterator[Connection]:
+        self.count += 1
+        with self._write() as connection:
+            yield connection
+
+
+def test_all_succeed_until_it_is_full(open_roost: OpenRoost) -> None:
+    services = [open_roost() for _ in range(2)]
+    provider(services[0], "storage", DISK_GB=CLIENTS * ROUNDS - 10)
+    for number in range(5):
+        provider(services[0], f"host{number}", VCPU=CLIENTS * ROUNDS)
+    for service in services:
+        read_provider(service, uuid=uid("storage"))
+    counters = [Transactions(service) for service in services]
+    results = []
+    for turn in range(ROUNDS):
+        results += at_once(
+            [
+                partial(
+                    put,
+                    services[number % 2],
+                    claim(
+                        f"{turn}-{number}",
+                        {"storage": {"DISK_GB": 1}, f"host{number % 5}": {"VCPU": 1}},
+                    ),
+                )
+                for number in range(CLIENTS)
+            ]
+        )
+    assert used(services[0], "storage", "DISK_GB") == CLIENTS * ROUNDS - 10
+    assert results.count(None) == CLIENTS * ROUNDS - 10
+    # Nobody is told of a race that the server can settle by itself.
+    assert {type(refusal) for refusal in refusals(results)} == {CapacityExceeded}
+    transactions = sum(counter.count for counter in counters)
+    assert transactions <= TRANSACTIONS_PER_CLAIM_MAX * CLIENTS * ROUNDS

@@ -1,0 +1,24 @@
+"""What goes wrong in a database becomes something that a client can act on."""
+
+import pytest
+from oslo_db import exception as driver
+from sqlalchemy import exc as sql
+
+from roost.errors import Unavailable
+from roost.store.failures import explained
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        # A node of a Galera cluster that cannot get in step says "lock wait timeout" to a read.
+        driver.DBDeadlock(),
+        driver.DBConnectionError(),
+        sql.TimeoutError(),
+        sql.DBAPIError("UPDATE", {}, Exception("(1290, 'running with --read-only')")),
+    ],
+    ids=repr,
+)
+def test_a_database_that_cannot_be_used_now(error: Exception) -> None:
+    with pytest.raises(Unavailable), explained():
+        raise error
