@@ -82,7 +82,7 @@ def _settings(results: Results) -> Iterator[str]:
     versions = results.versions | databases
     yield "- " + ", ".join(f"{name} {version}" for name, version in versions.items()) + "."
     yield f"- The reference: uwsgi without a router in front, {PROCESSES} processes of"
-    yield f"  {REFERENCE_THREADS} threads; on PostgreSQL through psycopg2. A request that takes it too"
+    yield f"  {REFERENCE_THREADS} threads; on PostgreSQL through psycopg2. A request that takes too"
     yield "  long is given up, the table says when, and its ratio is a lower bound."
     yield f"- roost: `roost serve --workers {PROCESSES} --threads {ROOST_THREADS}`; one worker in"
     yield "  the table of growth."

@@ -1,0 +1,42 @@
+"""The command line: `scripts/faults --help`."""
+
+import random
+import sys
+
+import click
+
+from faults.databases import serve
+from faults.run import run
+from faults.worker import BREAKS
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--database",
+    "kind",
+    type=click.Choice(["galera", "postgresql"]),
+    default="galera",
+    show_default=True,
+)
+@click.option("--seconds", default=600.0, show_default=True, help="How long faults happen.")
+@click.option("--seed", type=int, help="Repeats a schedule. Default: a new one, which is printed.")
+@click.option("--break", "broken", type=click.Choice(sorted(BREAKS)), help="Break a part first.")
+@click.option("--faults/--no-faults", default=True, help="Without: clients alone.")
+def main(kind: str, seconds: float, seed: int | None, broken: str | None, faults: bool) -> None:
+    """Break workers, wires and databases while clients work, and check that nothing is lost.
+
+    Ends with 1 if something was.
+    """
+    seed = random.randrange(10**6) if seed is None else seed
+    print(f"{kind}, seed {seed}, {seconds:g} seconds", flush=True)
+    with serve(kind) as database:
+        history = run(database, seconds=seconds, seed=seed, broken=broken, faults=faults)
+    for key, value in history.summary().items():
+        print(f"{key}: {value}")
+    for violation in history.violations[:20]:
+        print(f"VIOLATION {violation}")
+    sys.exit(1 if history.violations else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""What must hold: looked at from outside while clients and faults are at work, and in the end."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import httpx
+
+from faults.clients import Allocations, Claimer, Reshaper
+from faults.cloud import HEADERS, TREE_CHILD, TREE_ROOT, uid
+from faults.databases import Database
+from faults.history import History
+from faults.service import Worker
+
+# One statement, so all of it is as of one moment.
+USED = """
+SELECT p.uuid, i.resource_class_id, i.total, COALESCE(SUM(a.used), 0)
+FROM resource_providers p
+JOIN inventories i ON i.resource_provider_id = p.id
+LEFT JOIN allocations a
+  ON a.resource_provider_id = p.id AND a.resource_class_id = i.resource_class_id
+GROUP BY p.uuid, i.resource_class_id, i.total
+"""
+WITHOUT_INVENTORY = """
+SELECT a.consumer_id, p.name FROM allocations a
+JOIN resource_providers p ON p.id = a.resource_provider_id
+LEFT JOIN inventories i
+  ON i.resource_provider_id = a.resource_provider_id
+  AND i.resource_class_id = a.resource_class_id
+WHERE i.id IS NULL
+"""
+HELD = """
+SELECT a.consumer_id, p.uuid, c.name, a.used FROM allocations a
+JOIN resource_providers p ON p.id = a.resource_provider_id
+JOIN resource_classes c ON c.id = a.resource_class_id
+"""
+GENERATIONS = "SELECT uuid, generation FROM resource_providers"
+TABLES = (
+    "resource_providers",
+    "inventories",
+    "allocations",
+    "consumers",
+    "projects",
+    "users",
+    "resource_provider_aggregates",
+    "resource_provider_traits",
+    "roost_writers",
+    "roost_changes",
+)
+
+
+class Sampler:
+    """Looks into the tables of every node, all the time."""
+
+    def __init__(self, database: Database, history: History) -> None:
+        self._database = database
+        self._history = history
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
+        self.samples = 0
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(60)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            for number in range(len(self._database.nodes)):
+                # A node that is away, or not in step, says nothing.
+                with contextlib.suppress(Exception):
+                    self._look(number)
+            time.sleep(0.05)
+
+    def _look(self, number: int) -> None:
+        used = self._database.rows(number, USED)
+        stray = self._database.rows(number, WITHOUT_INVENTORY)
+        self.samples += 1
+        report_excess(used, self._history, f"node {number}")
+        for row in stray:
+            self._history.violate(f"node {number}: an allocation without inventory: {row}")
+
+
+def report_excess(used: Iterable[tuple[Any, ...]], history: History, where: str) -> None:
+    stocked = set()
+    for provider, class_id, total, amount in used:
+        if amount > total:
+            history.violate(f"{where}: {amount} of {total} used of {provider}, class {class_id}")
+        if provider in (uid(TREE_ROOT), uid(TREE_CHILD)):
+            stocked.add(provider)
+            if amount not in (0, 2 * Reshaper.amount):
+                history.violate(f"{where}: half a reshape: {amount} used of {provider}")
+    if len(stocked) != 1:
+        history.violate(f"{where}: half a reshape: inventories of {stocked}")
+
+
+# ---------------------------------------------------------------------------------------------
+# In the end
+
+
+def check_all(
+    database: Database, workers: Sequence[Worker], claimers: Sequence[Claimer], history: History
+) -> None:
+    check_nodes(database, history)
+    report_excess(database.rows(0, USED), history, "in the end")
+    check_consumers(database, claimers, history)
+    for worker in workers:
+        check_worker(worker, database, history)
+        check_log(worker, history)
+
+
+def check_nodes(database: Database, history: History) -> None:
+    """All nodes hold the same rows."""
+    for table in TABLES:
+        contents = [
+            sorted(database.rows(number, f"SELECT * FROM {table}"), key=repr)
+            for number in range(len(database.nodes))
+        ]
+        if any(other != contents[0] for other in contents[1:]):
+            sizes = [len(rows) for rows in contents]
+            history.violate(f"nodes differ in {table}: {sizes} rows")
+
+
+def held_in_tables(database: Database) -> dict[str, dict[str, dict[str, int]]]:
+    held: dict[str, dict[str, dict[str, int]]] = {}
+    for consumer, provider, name, used in database.rows(0, HELD):
+        held.setdefault(consumer, {}).setdefault(provider, {})[name] = used
+    return held
+
+
+def check_consumers(database: Database, claimers: Sequence[Claimer], history: History) -> None:
+    """What was acknowledged is there, what was refused is not, what is unknown is whole."""
+    held = held_in_tables(database)
+    for claimer in claimers:
+        for consumer, (expected, _) in claimer.known.items():
+            if held.get(consumer, {}) != expected:
+                history.violate(
+                    f"in the end {consumer} of {claimer.name} holds {held.get(consumer, {})}, "
+                    f"was told {expected}"
+                )
+        for doubt in claimer.doubts:
+            found: Mapping[str, Allocations] = {one: held.get(one, {}) for one in doubt.after}
+            if not doubt.allows(found):
+                history.violate(f"neither {doubt.before} nor {doubt.after}: {found}")
+
+
+def check_worker(worker: Worker, database: Database, history: History) -> None:
+    """What a worker answers is what the tables say."""
+    generations = dict(database.rows(0, GENERATIONS))
+    used: dict[str, int] = {}
+    for provider, _, _, amount in database.rows(0, USED):
+        used[provider] = used.get(provider, 0) + int(amount)
+    with httpx.Client(base_url=worker.url, headers=HEADERS, timeout=30) as client:
+        listed = client.get("/resource_providers").json()["resource_providers"]
+        seen = {one["uuid"]: one["generation"] for one in listed}
+        if seen != generations:
+            history.violate(f"worker {worker.number} knows {seen}, the tables {generations}")
+        for provider in generations:
+            usages = client.get(f"/resource_providers/{provider}/usages").json()["usages"]
+            if sum(usages.values()) != used.get(provider, 0):
+                history.violate(
+                    f"worker {worker.number}: {usages} used of {provider}, the tables "
+                    f"{used.get(provider, 0)}"
+                )
+
+
+def check_log(worker: Worker, history: History) -> None:
+    if "Traceback" in worker.log:
+        start = worker.log.index("Traceback")
+        history.violate(f"worker {worker.number}: {worker.log[start : start + 3000]}")

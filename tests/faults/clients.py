@@ -1,0 +1,404 @@
+"""Clients that know what they did, and notice when the service says otherwise.
+
+Each consumer, and each thing that is changed, belongs to one client, which knows its state: it is
+as the last acknowledged write left it. After a write of which nobody says whether it took place,
+its consumers are laid aside, to be looked at in the end, and new ones take their place.
+"""
+
+import random
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import httpx
+
+from faults.cloud import (
+    HEADERS,
+    HOST_NAMES,
+    MEMORY_MIN,
+    OWNER,
+    STORAGE,
+    TREE_CHILD,
+    TREE_ROOT,
+    TREE_VCPUS,
+    WANDERER,
+    uid,
+)
+from faults.history import Event, History
+from faults.service import Worker
+
+REQUEST_SECONDS_MAX = 8.0
+CONSUMERS_EACH = 3
+
+# What a worker was asked may be under way for so long; afterwards it took place or never will.
+SETTLE_SECONDS = 12.0
+
+Allocations = Mapping[str, Mapping[str, int]]  # provider UUID -> class -> amount
+
+
+class Unknown(Exception):
+    """Nobody knows whether the request had an effect."""
+
+
+class Answer(NamedTuple):
+    status: int
+    body: Any
+    text: str
+
+    @property
+    def code(self) -> str:
+        errors = self.body.get("errors") if isinstance(self.body, dict) else None
+        return str(errors[0].get("code", "")) if errors else ""
+
+
+class Doubt(NamedTuple):
+    """A write of unknown outcome: these consumers hold all of the one or all of the other."""
+
+    since: float
+    before: Mapping[str, Allocations]
+    after: Mapping[str, Allocations]
+
+    def allows(self, held: Mapping[str, Allocations]) -> bool:
+        return held in (self.before, self.after)
+
+
+class Client:
+    """One thread that does one thing after the other until it is told to stop."""
+
+    pause_seconds = 0.0
+
+    def __init__(self, name: str, workers: Sequence[Worker], history: History, seed: int) -> None:
+        self.name = name
+        self.workers = workers
+        self.history = history
+        self.random = random.Random(f"{name}-{seed}")
+        self._http = httpx.Client(headers=HEADERS, timeout=REQUEST_SECONDS_MAX)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def join(self) -> None:
+        self._thread.join(60)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self.step()
+            except Unknown:
+                time.sleep(0.05)
+            except Exception as error:
+                self.history.violate(f"{self.name}: {error!r}")
+                return
+            if self.pause_seconds:
+                time.sleep(self.pause_seconds)
+
+    def step(self) -> None:
+        raise NotImplementedError
+
+    # -- requests ------------------------------------------------------------------------------
+
+    def send(self, verb: str, method: str, path: str, body: Any = None) -> Answer:
+        """An answer that says what happened, or `Unknown`."""
+        worker = self.random.choice(self.workers)
+        began = self.history.now()
+        try:
+            response = self._http.request(method, worker.url + path, json=body)
+        except httpx.HTTPError as error:
+            self._record(began, verb, worker, "unknown", None, repr(error))
+            raise Unknown from error
+        status, text = response.status_code, response.text
+        if status in (502, 503, 504):
+            self._record(began, verb, worker, "unknown", status, text)
+            raise Unknown
+        outcome = "ok" if status < 400 else "refused"
+        self._record(began, verb, worker, outcome, status, text if status >= 400 else "")
+        return Answer(status, response.json() if text else None, text)
+
+    def _record(
+        self, began: float, verb: str, worker: Worker, outcome: str, status: int | None, detail: str
+    ) -> None:
+        self.history.add(
+            Event(
+                began,
+                self.history.now(),
+                self.name,
+                verb,
+                worker.number,
+                outcome,
+                status,
+                detail,
+            )
+        )
+
+    def read(self, verb: str, path: str) -> Any:
+        """What a GET says; reads that fail are tried again elsewhere by the next step."""
+        answer = self.send(verb, "GET", path)
+        if answer.status != 200:
+            self.history.violate(f"GET {path}: {answer.status} {answer.text[:300]}")
+            raise Unknown
+        return answer.body
+
+
+class Claimer(Client):
+    """Claims, replaces, moves and gives back, and reads what it wrote through any worker."""
+
+    def __init__(self, name: str, workers: Sequence[Worker], history: History, seed: int) -> None:
+        super().__init__(name, workers, history, seed)
+        self.known: dict[str, tuple[Allocations, int | None]] = {}
+        self.doubts: list[Doubt] = []
+        self._refill()
+
+    def _refill(self) -> None:
+        while len(self.known) < CONSUMERS_EACH:
+            self.known[str(uuid.UUID(int=self.random.getrandbits(128), version=4))] = ({}, None)
+
+    def step(self) -> None:
+        actions: list[Callable[[], None]] = [
+            *[self.claim] * 4,
+            *[self.check] * 4,
+            *[self.move_two] * 2,
+            self.give_back,
+            self.search_and_claim,
+            *[self.clear_doubt] * 3,
+        ]
+        self.random.choice(actions)()
+
+    def some_allocations(self) -> Allocations:
+        found = {uid(self.random.choice(HOST_NAMES)): {"VCPU": self.random.randint(1, 3)}}
+        if self.random.random() < 0.7:
+            found[uid(STORAGE)] = {"DISK_GB": self.random.randint(1, 5)}
+        return found
+
+    def claim(self) -> None:
+        self.write("claim", {self.random.choice(list(self.known)): self.some_allocations()})
+
+    def give_back(self) -> None:
+        holding = [key for key, (held, _) in self.known.items() if held]
+        if holding:
+            self.write("give back", {self.random.choice(holding): {}})
+
+    def move_two(self) -> None:
+        """What one held goes to the other, all in one POST."""
+        one, other = self.random.sample(list(self.known), 2)
+        held, to_hold = self.known[one][0], self.known[other][0]
+        if held or to_hold:
+            self.write("move", {one: to_hold, other: held or self.some_allocations()}, post=True)
+
+    def search_and_claim(self) -> None:
+        query = "/allocation_candidates?resources=VCPU:1&limit=5"
+        candidates = self.read("search", query)["allocation_requests"]
+        mine = [c for c in candidates if uid(TREE_ROOT) not in c["allocations"]]
+        mine = [c for c in mine if uid(TREE_CHILD) not in c["allocations"]]
+        if mine:
+            chosen = self.random.choice(mine)["allocations"]
+            found = {key: value["resources"] for key, value in chosen.items()}
+            self.write("claim found", {self.random.choice(list(self.known)): found})
+
+    def clear_doubt(self) -> None:
+        """See what became of a write, and make room."""
+        if not self.doubts or self.doubts[0].since > self.history.now() - SETTLE_SECONDS:
+            return
+        doubt = self.doubts[0]
+        held = {
+            consumer: _held(self.read("read", f"/allocations/{consumer}"))
+            for consumer in doubt.after
+        }
+        if not doubt.allows(held):
+            self.history.violate(f"neither {doubt.before} nor {doubt.after}: {held}")
+        self.doubts.pop(0)
+        for consumer in held:
+            if held[consumer]:
+                self.send("delete", "DELETE", f"/allocations/{consumer}")
+
+    def write(self, verb: str, after: Mapping[str, Allocations], *, post: bool = False) -> None:
+        bodies = {
+            consumer: {
+                "allocations": {key: {"resources": held} for key, held in allocations.items()},
+                "consumer_generation": self.known[consumer][1],
+                **OWNER,
+            }
+            for consumer, allocations in after.items()
+        }
+        try:
+            if post:
+                answer = self.send(verb, "POST", "/allocations", bodies)
+            else:
+                [(consumer, body)] = bodies.items()
+                answer = self.send(verb, "PUT", f"/allocations/{consumer}", body)
+        except Unknown:
+            before = {consumer: self.known.pop(consumer)[0] for consumer in after}
+            self.doubts.append(Doubt(self.history.now(), before, after))
+            self._refill()
+            raise
+        if answer.status == 204:
+            for consumer, allocations in after.items():
+                generation = (self.known[consumer][1] or 0) + 1 if allocations else None
+                self.known[consumer] = allocations, generation
+        elif answer.status != 409:
+            self.history.violate(f"{verb}: {answer.status} {answer.text[:300]}")
+        elif "consumer generation conflict" in answer.text:
+            # Nobody else writes these consumers.
+            self.history.violate(f"{verb}: a conflict about {after}: {answer.text[:300]}")
+
+    def check(self) -> None:
+        consumer = self.random.choice(list(self.known))
+        self.compare(consumer, self.read("read", f"/allocations/{consumer}"))
+
+    def compare(self, consumer: str, seen: Any) -> None:
+        held, generation = self.known[consumer]
+        found = _held(seen)
+        if found != held or seen.get("consumer_generation") != generation:
+            self.history.violate(
+                f"{self.name}: {consumer} holds {found} at {seen.get('consumer_generation')}, "
+                f"was told {held} at {generation}"
+            )
+
+
+def _held(seen: Any) -> Allocations:
+    return {key: value["resources"] for key, value in seen["allocations"].items()}
+
+
+class Keeper(Client):
+    """Changes the memory of a host again and again."""
+
+    pause_seconds = 0.05
+
+    def __init__(self, host: str, workers: Sequence[Worker], history: History, seed: int) -> None:
+        super().__init__(f"keeper of {host}", workers, history, seed)
+        self.path = f"/resource_providers/{uid(host)}/inventories"
+        self.possible = {MEMORY_MIN}
+
+    def step(self) -> None:
+        seen = self.read("read inventories", self.path)
+        total = seen["inventories"]["MEMORY_MB"]["total"]
+        if total not in self.possible:
+            self.history.violate(f"{self.name}: {total}, expected one of {self.possible}")
+        new = MEMORY_MIN + self.random.randint(1, 1000)
+        inventories = {**seen["inventories"]}
+        inventories["MEMORY_MB"] = {**inventories["MEMORY_MB"], "total": new}
+        body = {
+            "resource_provider_generation": seen["resource_provider_generation"],
+            "inventories": inventories,
+        }
+        try:
+            answer = self.send("change inventories", "PUT", self.path, body)
+        except Unknown:
+            # It may still take place, until another one has.
+            self.possible |= {new}
+            raise
+        if answer.status == 200:
+            self.possible = {new}
+        elif answer.status != 409:
+            self.history.violate(f"{self.name}: {answer.status} {answer.text[:300]}")
+
+
+class Reshaper(Client):
+    """Moves what a root has to its child and back, with the consumers that hold it."""
+
+    pause_seconds = 0.05
+    holders = (uid("holder one"), uid("holder two"))
+    amount = 3
+
+    def step(self) -> None:
+        names = (TREE_ROOT, TREE_CHILD)
+        stocks = {
+            name: self.read("read inventories", f"/resource_providers/{uid(name)}/inventories")
+            for name in names
+        }
+        holders = {one: self.read("read", f"/allocations/{one}") for one in self.holders}
+        stocked = [name for name in names if stocks[name]["inventories"]]
+        # Between these reads the reshape of an earlier step may have come true.
+        source = stocked[0]
+        target = TREE_CHILD if source == TREE_ROOT else TREE_ROOT
+        body = {
+            "inventories": {
+                uid(name): {
+                    "resource_provider_generation": stocks[name]["resource_provider_generation"],
+                    "inventories": {"VCPU": {"total": TREE_VCPUS}} if name == target else {},
+                }
+                for name in names
+            },
+            "allocations": {
+                one: {
+                    "allocations": {uid(target): {"resources": {"VCPU": self.amount}}},
+                    "consumer_generation": seen.get("consumer_generation"),
+                    **OWNER,
+                }
+                for one, seen in holders.items()
+            },
+        }
+        answer = self.send("reshape", "POST", "/reshaper", body)
+        if answer.status not in (204, 409):
+            self.history.violate(f"reshape: {answer.status} {answer.text[:300]}")
+
+
+class Mover(Client):
+    """Hangs a provider under one host and another."""
+
+    pause_seconds = 0.1
+
+    def __init__(self, name: str, workers: Sequence[Worker], history: History, seed: int) -> None:
+        super().__init__(name, workers, history, seed)
+        self.possible: set[str] = {uid(HOST_NAMES[0])}
+
+    def step(self) -> None:
+        path = f"/resource_providers/{uid(WANDERER)}"
+        seen = self.read("read provider", path)
+        if seen["parent_provider_uuid"] not in self.possible:
+            self.history.violate(f"{self.name}: below {seen['parent_provider_uuid']}")
+        if seen["root_provider_uuid"] != seen["parent_provider_uuid"]:
+            self.history.violate(f"{self.name}: the root is not the parent: {seen}")
+        parent = uid(self.random.choice(HOST_NAMES))
+        body = {"name": WANDERER, "parent_provider_uuid": parent}
+        try:
+            answer = self.send("move provider", "PUT", path, body)
+        except Unknown:
+            # No generation guards this one, so it may come true at any later time.
+            self.possible |= set(map(uid, HOST_NAMES))
+            raise
+        if answer.status == 200 and len(self.possible) == 1:
+            self.possible = {parent}
+        elif answer.status not in (200, 409):
+            self.history.violate(f"{self.name}: {answer.status} {answer.text[:300]}")
+
+
+class Watcher(Client):
+    """Reads through one worker after the other: time never runs backwards."""
+
+    pause_seconds = 0.02
+
+    def __init__(self, name: str, workers: Sequence[Worker], history: History, seed: int) -> None:
+        super().__init__(name, workers, history, seed)
+        self.generations: dict[str, int] = {}
+
+    def step(self) -> None:
+        listed = self.read("list", "/resource_providers")["resource_providers"]
+        for one in listed:
+            last = self.generations.get(one["uuid"], 0)
+            if one["generation"] < last:
+                self.history.violate(
+                    f"{self.name}: the generation of {one['name']} was {last}, is "
+                    f"{one['generation']}"
+                )
+            self.generations[one["uuid"]] = one["generation"]
+        self.look_at_tree()
+
+    def look_at_tree(self) -> None:
+        query = f"/allocation_candidates?resources=VCPU:1&in_tree={uid(TREE_ROOT)}"
+        summaries = self.read("search", query)["provider_summaries"]
+        if not summaries:
+            return
+        stocked = [
+            summaries[uid(name)]["resources"]["VCPU"]["used"]
+            for name in (TREE_ROOT, TREE_CHILD)
+            if "VCPU" in summaries[uid(name)]["resources"]
+        ]
+        if len(stocked) != 1 or stocked[0] not in (0, 2 * Reshaper.amount):
+            self.history.violate(f"{self.name}: half a reshape: {summaries}")

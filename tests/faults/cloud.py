@@ -1,0 +1,62 @@
+"""The small cloud that the clients fight over."""
+
+import uuid
+from typing import Any
+
+import httpx
+
+HEADERS = {
+    "x-auth-token": "admin",
+    "x-roles": "admin,service",
+    "openstack-api-version": "placement 1.39",
+}
+OWNER = {"project_id": "project", "user_id": "user", "consumer_type": "INSTANCE"}
+
+HOSTS = 4
+HOST_VCPUS = 10
+MEMORY_MIN = 1000
+STORAGE_DISK = 120
+TREE_VCPUS = 8
+
+
+def uid(name: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
+
+
+HOST_NAMES = [f"host{number}" for number in range(HOSTS)]
+STORAGE, TREE_ROOT, TREE_CHILD, WANDERER = "storage", "tree", "tree-child", "wanderer"
+
+
+def build(url: str) -> None:
+    """Make the cloud, through one worker."""
+    with httpx.Client(base_url=url, headers=HEADERS, timeout=30) as client:
+        for name in HOST_NAMES:
+            _provider(client, name)
+            _stock(client, name, VCPU=HOST_VCPUS, MEMORY_MB=MEMORY_MIN)
+        _provider(client, STORAGE)
+        _stock(client, STORAGE, DISK_GB=STORAGE_DISK)
+        _provider(client, TREE_ROOT)
+        _provider(client, TREE_CHILD, TREE_ROOT)
+        _stock(client, TREE_ROOT, VCPU=TREE_VCPUS)
+        _provider(client, WANDERER, HOST_NAMES[0])
+
+
+def _send(client: httpx.Client, method: str, path: str, body: Any) -> None:
+    answer = client.request(method, path, json=body)
+    if answer.status_code not in (200, 201, 204):
+        raise RuntimeError(f"{method} {path}: {answer.status_code} {answer.text}")
+
+
+def _provider(client: httpx.Client, name: str, parent: str | None = None) -> None:
+    body = {"name": name, "uuid": uid(name)}
+    if parent is not None:
+        body["parent_provider_uuid"] = uid(parent)
+    _send(client, "POST", "/resource_providers", body)
+
+
+def _stock(client: httpx.Client, name: str, **totals: int) -> None:
+    body = {
+        "resource_provider_generation": 0,
+        "inventories": {key: {"total": total} for key, total in totals.items()},
+    }
+    _send(client, "PUT", f"/resource_providers/{uid(name)}/inventories", body)

@@ -1,0 +1,57 @@
+"""What happened, as the clients saw it."""
+
+import threading
+import time
+from collections import Counter
+from typing import Any, NamedTuple
+
+
+class Event(NamedTuple):
+    """One request and its outcome."""
+
+    began: float
+    ended: float
+    client: str
+    verb: str
+    worker: int
+    outcome: str  # ok, refused, unknown
+    status: int | None
+    detail: str
+
+
+class History:
+    """Events of all clients, and the violations that they or others noticed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._started = time.monotonic()
+        self.events: list[Event] = []
+        self.faults: list[tuple[float, str]] = []
+        self.violations: list[str] = []
+
+    def now(self) -> float:
+        return time.monotonic() - self._started
+
+    def add(self, event: Event) -> None:
+        with self._lock:
+            self.events.append(event)
+        if event.status is not None and event.status >= 500 and event.status != 503:
+            self.violate(f"{event.verb} at {event.began:.2f}: {event.status} {event.detail[:300]}")
+
+    def fault(self, what: str) -> None:
+        self.faults.append((self.now(), what))
+
+    def violate(self, what: str) -> None:
+        with self._lock:
+            self.violations.append(f"{self.now():.2f}: {what}")
+
+    def summary(self) -> dict[str, Any]:
+        outcomes = Counter(event.outcome for event in self.events)
+        return {
+            "operations": len(self.events),
+            **dict(outcomes),
+            "by verb": dict(Counter(f"{e.verb} {e.outcome}" for e in self.events)),
+            "faults": len(self.faults),
+            "by fault": dict(Counter(what.split(" ")[0] for _, what in self.faults)),
+            "violations": len(self.violations),
+        }

@@ -1,0 +1,129 @@
+"""A wire between a service and its database that can be cut, slowed and cut at a chosen moment."""
+
+import contextlib
+import random
+import socket
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+CHUNK_SIZE = 65536
+CUT_SHARE = 0.3
+
+
+class Proxy:
+    """Forwards connections from a port of its own to another."""
+
+    def __init__(self, target_port: int) -> None:
+        self._target_port = target_port
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self._is_cut = False
+        self._delay_seconds = 0.0
+        self._cut_at_commit: str | None = None  # "before" or "after"
+        self.commits_cut = 0
+
+    def __enter__(self) -> Self:
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=100)
+        self.port = int(self._listener.getsockname()[1])
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._listener.close()
+        self.cut()
+
+    # -- faults --------------------------------------------------------------------------------
+
+    def cut(self) -> None:
+        """Break every connection, and let no new one through."""
+        self._is_cut = True
+        with self._lock:
+            broken, self._open = self._open, set()
+        for end in broken:
+            _close(end)
+
+    def heal(self) -> None:
+        self._is_cut = False
+        self._delay_seconds = 0.0
+        self._cut_at_commit = None
+
+    def slow_down(self, seconds: float) -> None:
+        """Let everything that passes wait for so long."""
+        self._delay_seconds = seconds
+
+    def cut_at_commit(self, moment: str) -> None:
+        """Break some connections that commit: before COMMIT gets through, or its answer."""
+        self._cut_at_commit = moment
+
+    # -- forwarding ----------------------------------------------------------------------------
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            if self._is_cut:
+                _close(near)
+                continue
+            try:
+                far = socket.create_connection(("127.0.0.1", self._target_port), timeout=5)
+            except OSError:
+                _close(near)
+                continue
+            for end in (near, far):
+                end.settimeout(None)
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self._lock:
+                self._open |= {near, far}
+            committing = threading.Event()
+            for source, sink, is_answer in ((near, far, False), (far, near, True)):
+                threading.Thread(
+                    target=self._pump, args=(source, sink, committing, is_answer), daemon=True
+                ).start()
+
+    def _pump(
+        self,
+        source: socket.socket,
+        sink: socket.socket,
+        committing: threading.Event,
+        is_answer: bool,
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while chunk := source.recv(CHUNK_SIZE):
+                if self._delay_seconds:
+                    time.sleep(self._delay_seconds)
+                if is_answer:
+                    if committing.is_set():
+                        self.commits_cut += 1
+                        break
+                elif b"COMMIT" in chunk and self._cut_at_commit is not None and _chosen():
+                    if self._cut_at_commit == "before":
+                        self.commits_cut += 1
+                        break
+                    committing.set()
+                sink.sendall(chunk)
+        for end in (source, sink):
+            _close(end)
+        with self._lock:
+            self._open -= {source, sink}
+
+
+def _chosen() -> bool:
+    # Some must get through, or a client would never get on.
+    return random.random() < CUT_SHARE
+
+
+def _close(end: socket.socket) -> None:
+    # Both directions, so that a thread that waits for data learns of it.
+    with contextlib.suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)
+    with contextlib.suppress(OSError):
+        end.close()

@@ -1,0 +1,82 @@
+"""One run: a database, workers, clients and faults; then the checks."""
+
+import contextlib
+import tempfile
+import time
+from pathlib import Path
+
+from faults import cloud
+from faults.checks import Sampler, check_all
+from faults.clients import SETTLE_SECONDS, Claimer, Client, Keeper, Mover, Reshaper, Watcher
+from faults.databases import Database
+from faults.history import History
+from faults.nemesis import Nemesis
+from faults.service import Worker
+
+WORKERS = 4
+CLAIMERS = 6
+
+
+def run(
+    database: Database,
+    *,
+    seconds: float,
+    seed: int,
+    broken: str | None = None,
+    faults: bool = True,
+    only: str | None = None,
+    until_violated: bool = False,
+) -> History:
+    """Let clients and faults fight for that long, and say what they saw.
+
+    `only` is the name of the one fault there shall be.
+    """
+    history = History()
+    database.renew()
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roost-faults-")))
+        workers = [_worker(number, database, folder, broken) for number in range(WORKERS)]
+        # The first one makes the tables.
+        for worker in workers:
+            stack.enter_context(worker)
+            worker.wait_until_ready()
+        cloud.build(workers[0].url)
+        claimers = [Claimer(f"claimer {n}", workers, history, seed) for n in range(CLAIMERS)]
+        clients: list[Client] = [
+            *claimers,
+            *(Keeper(host, workers, history, seed) for host in cloud.HOST_NAMES[:2]),
+            Reshaper("reshaper", workers, history, seed),
+            Mover("mover", workers, history, seed),
+            Watcher("watcher", workers, history, seed),
+        ]
+        sampler = Sampler(database, history)
+        nemesis = Nemesis(workers, database.nodes, history, seed, only)
+        for each in (*clients, sampler):
+            each.start()
+        if faults:
+            nemesis.start()
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not (until_violated and history.violations):
+            time.sleep(0.2)
+        if faults:
+            nemesis.stop()
+        for client in clients:
+            client.stop()
+        for client in clients:
+            client.join()
+        sampler.stop()
+        if until_violated and history.violations:
+            return history
+        database.heal()
+        nemesis.heal()
+        if faults:
+            time.sleep(SETTLE_SECONDS)
+        check_all(database, workers, claimers, history)
+        if history.violations:
+            print(*(f"worker {w.number}:\n{w.log_end()}" for w in workers), sep="\n")
+    return history
+
+
+def _worker(number: int, database: Database, folder: Path, broken: str | None) -> Worker:
+    node = database.nodes[number % len(database.nodes)]
+    return Worker(number, database.url(), node.port, folder, broken)

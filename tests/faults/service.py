@@ -1,0 +1,114 @@
+"""Workers of the service, each with a wire of its own to its database node."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from faults.proxy import Proxy
+from servers import free_port
+
+START_SECONDS_MAX = 60
+TESTS = Path(__file__).resolve().parents[1]
+
+
+class Worker:
+    """One process of the service. It can be killed, frozen and started again."""
+
+    def __init__(
+        self, number: int, database_url: str, database_port: int, folder: Path, broken: str | None
+    ) -> None:
+        self.number = number
+        self.proxy = Proxy(database_port)
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._database_url = database_url
+        self._broken = broken
+        self._log = folder / f"worker{number}.log"
+        self.fault_point = folder / f"fault-point{number}"
+        self._process: subprocess.Popen[bytes] | None = None
+        self.starts = 0
+
+    def __enter__(self) -> Self:
+        self.proxy.__enter__()
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.kill()
+        self.proxy.__exit__(kind, error, traceback)
+
+    def start(self) -> None:
+        """Start the process; who asks it at once has to wait."""
+        self.fault_point.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "faults.worker", "--port", str(self.port)]
+        url = self._database_url.format(port=self.proxy.port)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(TESTS),
+            "ROOST_FAULT_POINT": str(self.fault_point),
+            "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "false" if self.starts else "true",
+        }
+        if self._broken is not None:
+            environment["ROOST_BROKEN"] = self._broken
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, "--database", url, "--auth", "noauth2"],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.starts += 1
+
+    def wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while time.monotonic() < deadline:
+            try:
+                if httpx.get(f"{self.url}/", timeout=5).status_code == 200:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.1)
+        raise RuntimeError(f"worker {self.number} is not ready:\n{self.log_end()}")
+
+    def log_end(self) -> str:
+        return self._log.read_text(errors="replace")[-4000:]
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    # -- faults --------------------------------------------------------------------------------
+
+    def _signal(self, number: signal.Signals) -> None:
+        # The whole group: the server and the process that answers.
+        assert self._process is not None
+        os.killpg(self._process.pid, number)
+
+    def kill(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._signal(signal.SIGKILL)
+            self._process.wait()
+
+    def freeze(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def restart(self) -> None:
+        self.kill()
+        self.start()
