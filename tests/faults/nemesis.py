@@ -12,6 +12,7 @@ from faults.service import Worker
 
 FAULT_SECONDS = (0.3, 3.0)
 QUIET_SECONDS = (0.3, 1.5)
+IDLE_SECONDS_MAX = 180
 
 
 class Nemesis:
@@ -31,14 +32,17 @@ class Nemesis:
         self.history = history
         self.random = random.Random(f"nemesis-{seed}")
         self._stop = threading.Event()
+        self._idle = threading.Event()
         self._thread = threading.Thread(target=self._run, name="nemesis", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
+        """End the fault that is under way, and begin no other."""
         self._stop.set()
-        self._thread.join(180)
+        if not self._idle.wait(IDLE_SECONDS_MAX):
+            raise RuntimeError("a fault does not end")
 
     def faults(self) -> list[Callable[[], None]]:
         on_workers = [
@@ -58,6 +62,12 @@ class Nemesis:
         return [*on_workers, *(on_nodes if len(self.nodes) > 1 else [self.restart_database])]
 
     def _run(self) -> None:
+        self._break_things()
+        self._idle.set()
+        # Servers that this thread has started end with it, so it stays.
+        threading.Event().wait()
+
+    def _break_things(self) -> None:
         while not self._stop.is_set():
             time.sleep(self.random.uniform(*QUIET_SECONDS))
             fault = self.random.choice(self.faults())

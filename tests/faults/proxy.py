@@ -15,8 +15,9 @@ CUT_SHARE = 0.3
 class Proxy:
     """Forwards connections from a port of its own to another."""
 
-    def __init__(self, target_port: int) -> None:
+    def __init__(self, target_port: int, seed: str) -> None:
         self._target_port = target_port
+        self._random = random.Random(seed)
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         self._is_cut = False
@@ -62,6 +63,10 @@ class Proxy:
         """Break some connections that commit: before COMMIT gets through, or its answer."""
         self._cut_at_commit = moment
 
+    def _chosen(self) -> bool:
+        # Some must get through, or a client would never get on.
+        return self._random.random() < CUT_SHARE
+
     # -- forwarding ----------------------------------------------------------------------------
 
     def _accept(self) -> None:
@@ -104,7 +109,7 @@ class Proxy:
                     if committing.is_set():
                         self.commits_cut += 1
                         break
-                elif b"COMMIT" in chunk and self._cut_at_commit is not None and _chosen():
+                elif b"COMMIT" in chunk and self._cut_at_commit is not None and self._chosen():
                     if self._cut_at_commit == "before":
                         self.commits_cut += 1
                         break
@@ -114,11 +119,6 @@ class Proxy:
             _close(end)
         with self._lock:
             self._open -= {source, sink}
-
-
-def _chosen() -> bool:
-    # Some must get through, or a client would never get on.
-    return random.random() < CUT_SHARE
 
 
 def _close(end: socket.socket) -> None:

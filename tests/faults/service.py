@@ -25,7 +25,7 @@ class Worker:
         self, number: int, database_url: str, database_port: int, folder: Path, broken: str | None
     ) -> None:
         self.number = number
-        self.proxy = Proxy(database_port)
+        self.proxy = Proxy(database_port, f"proxy {number}")
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._database_url = database_url
