@@ -55,6 +55,13 @@ class Roost:
 
         Everything that was acknowledged before the call, by any process, is in it.
         """
+        self._follow()
+        with self._still:
+            assert self._index is not None
+            yield self._index
+
+    def _follow(self) -> None:
+        """Let everything that was acknowledged before the call be in the index."""
         arrived = self._begun
         with self._following:
             # Who waited here may find that another thread has begun after it came, and is done.
@@ -62,9 +69,6 @@ class Roost:
                 self._begun += 1
                 self._catch_up()
                 self._done = self._begun
-        with self._still:
-            assert self._index is not None
-            yield self._index
 
     @contextmanager
     def glance(self, *, lately: bool) -> Iterator[Index | None]:
@@ -78,8 +82,7 @@ class Roost:
             and self._index is not None
             and time.monotonic() - self._seen > GLANCE_SECONDS_MAX
         ):
-            with self.view():
-                pass
+            self._follow()
         if not self._still.acquire(timeout=WAIT_SECONDS_MAX):
             yield None
             return
@@ -96,8 +99,11 @@ class Roost:
 
     def contended(self, provider_uuids: Iterable[str]) -> bool:
         """Whether somebody lately lost a race for one of these providers."""
+        return bool(self._contended_of(provider_uuids))
+
+    def _contended_of(self, provider_uuids: Iterable[str]) -> list[str]:
         earliest = time.monotonic() - CONTENDED_SECONDS
-        return any(self._contended.get(uuid, 0.0) > earliest for uuid in provider_uuids)
+        return [uuid for uuid in provider_uuids if self._contended.get(uuid, 0.0) > earliest]
 
     @contextmanager
     def queue(self, provider_uuids: Iterable[str]) -> Iterator[None]:
@@ -106,12 +112,7 @@ class Roost:
         They would wait for each other in the database too, with a transaction and a connection
         each, and most of them in vain.
         """
-        earliest = time.monotonic() - CONTENDED_SECONDS
-        numbers = {
-            hash(uuid) % len(self._queues)
-            for uuid in provider_uuids
-            if self._contended.get(uuid, 0.0) > earliest
-        }
+        numbers = {hash(uuid) % len(self._queues) for uuid in self._contended_of(provider_uuids)}
         with ExitStack() as held:
             # All in the same order, so that nobody waits in a circle.
             for number in sorted(numbers):

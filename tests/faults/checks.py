@@ -59,7 +59,6 @@ class Sampler:
         self._history = history
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
-        self.samples = 0
 
     def start(self) -> None:
         self._thread.start()
@@ -79,7 +78,6 @@ class Sampler:
     def _look(self, number: int) -> None:
         used = self._database.rows(number, USED)
         stray = self._database.rows(number, WITHOUT_INVENTORY)
-        self.samples += 1
         report_excess(used, self._history, f"node {number}")
         for row in stray:
             self._history.violate(f"node {number}: an allocation without inventory: {row}")

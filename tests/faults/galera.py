@@ -5,9 +5,8 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from servers import MariaDB, free_port, missing
 
@@ -187,11 +186,3 @@ class Cluster:
                 node.reconnect()
         for node in self.nodes:
             node.wait_until_synced()
-
-
-@contextlib.contextmanager
-def cursor(node: Any, database_name: str) -> Iterator[Any]:
-    """Statements straight to a node, past every service."""
-    with node._cursor() as opened:
-        opened.execute(f"USE {database_name}")
-        yield opened

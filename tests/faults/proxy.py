@@ -23,7 +23,6 @@ class Proxy:
         self._is_cut = False
         self._delay_seconds = 0.0
         self._cut_at_commit: str | None = None  # "before" or "after"
-        self.commits_cut = 0
 
     def __enter__(self) -> Self:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=100)
@@ -107,11 +106,9 @@ class Proxy:
                     time.sleep(self._delay_seconds)
                 if is_answer:
                     if committing.is_set():
-                        self.commits_cut += 1
                         break
                 elif b"COMMIT" in chunk and self._cut_at_commit is not None and self._chosen():
                     if self._cut_at_commit == "before":
-                        self.commits_cut += 1
                         break
                     committing.set()
                 sink.sendall(chunk)

@@ -158,9 +158,8 @@ class Index:
     def kill_tree(self, root: int) -> None:
         """Let every row of the tree with this root die."""
         last = int(self.rows.last[root])
-        sharing_trait = self.traits.ids.get(SHARING_TRAIT)
         for row in range(root, last + 1):
-            if sharing_trait in self.row_traits(row):
+            if self.shares(self.row_traits(row)):
                 self._sharing_rows = None
                 for aggregate in self.row_aggregates(row):
                     self.sharing[aggregate].discard(row)
@@ -287,18 +286,16 @@ class Index:
 
     def contents(self) -> dict[str, Any]:
         """All that the index holds, by UUID and name: two indexes of one world compare equal."""
+        living = np.flatnonzero(self.live_rows()).tolist()
         return {
             "resource classes": dict(self.classes.ids),
             "traits": dict(self.traits.ids),
-            "providers": {
-                self.uuids[row]: (self.node(row), self.root_uuid(row))
-                for row in np.flatnonzero(self.live_rows()).tolist()
-            },
+            "providers": {self.uuids[row]: (self.node(row), self.root_uuid(row)) for row in living},
             "tree aggregates": {
                 self.uuids[row]: set(
                     self.aggregate_sets.members[int(self.rows.tree_aggregates[row])]
                 )
-                for row in np.flatnonzero(self.live_rows()).tolist()
+                for row in living
                 if self.rows.parent[row] < 0
             },
             "sharing": {

@@ -27,12 +27,12 @@ class Aggregates:
         ids = self._ids(uuids)
         # All out and all in is two statements; to find out what differs would be one more.
         session = self._session
-        session.write(_DELETE.write(session.dialect, {"provider": provider_id}))
+        session.write(_DELETE, {"provider": provider_id})
         rows = [
             {"resource_provider_id": provider_id, "aggregate_id": id, "created_at": session.now}
             for id in sorted(ids)
         ]
-        session.write(*_INSERT.writes(session.dialect, rows))
+        session.insert(_INSERT, rows)
         self._session.announcement.providers([provider_id])
 
     def _ids(self, uuids: Sequence[str]) -> set[int]:

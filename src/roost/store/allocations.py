@@ -53,7 +53,7 @@ class Allocations:
             }
             for holding in after
         ]
-        self._session.write(*_INSERT.writes(self._session.dialect, rows))
+        self._session.insert(_INSERT, rows)
         announce = self._session.announcement.usage
         for gone in old.values():
             announce(gone.provider_id, gone.class_id, -gone.used)

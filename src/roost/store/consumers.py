@@ -116,7 +116,7 @@ class Consumers:
             }
             for row in rows
         ]
-        self._session.write(*_INSERT.writes(self._session.dialect, values))
+        self._session.insert(_INSERT, values)
 
     def update(self, changed: Sequence[tuple[ConsumerRecord, ConsumerRow]]) -> None:
         """Move generations on, if they still are what was read, and set what the rows say."""

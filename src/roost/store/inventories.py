@@ -58,13 +58,13 @@ class Inventories:
     def insert(self, added: Mapping[int, Mapping[int, Inventory]]) -> None:
         """New rows, by provider id and class id."""
         rows = self._rows(added)
-        self._session.write(*_INSERT.writes(self._session.dialect, rows))
+        self._session.insert(_INSERT, rows)
         self._session.announcement.providers(added)
 
     def put(self, provider_id: int, inventories: Mapping[int, Inventory]) -> None:
         """Rows by class id, new or in place of what the provider has of the class."""
         rows = self._rows({provider_id: inventories})
-        self._session.write(*_PUT.writes(self._session.dialect, rows))
+        self._session.insert(_PUT, rows)
         self._session.announcement.providers([provider_id])
 
     def _rows(self, inventories: Mapping[int, Mapping[int, Inventory]]) -> list[dict[str, Any]]:

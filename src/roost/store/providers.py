@@ -243,12 +243,10 @@ class Providers:
                 parameters[f"before{number}"] = provider.generation
                 parameters[f"after{number}"] = after
             self._session.write(
-                _advance(len(ids), modified=modified).write(
-                    self._session.dialect,
-                    parameters,
-                    expected=len(ids),
-                    reason="a provider's generation moved",
-                )
+                _advance(len(ids), modified=modified),
+                parameters,
+                expected=len(ids),
+                reason="a provider's generation moved",
             )
         for id, (_, after) in by_id.items():
             self._session.announcement.generation(id, after)

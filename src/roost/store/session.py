@@ -1,12 +1,13 @@
 """What every table of a transaction shares: the connection, the clock, the announcement."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, CursorResult, Executable, Table, case
 
 from roost.store.lasting import LastingIds
-from roost.store.prepared import Write, send
+from roost.store.prepared import Prepared, PreparedInsert, Values, Write, send
 from roost.store.record import Announcement
 
 
@@ -34,9 +35,15 @@ class Session:
         """Execute a statement at once, after all that was put off."""
         return self.connection.execute(statement, parameters)
 
-    def write(self, *writes: Write) -> None:
-        """Put these off until something is read, or the unit of work ends."""
-        self._writes += writes
+    def write(
+        self, statement: Prepared, values: Values, *, expected: int | None = None, reason: str = ""
+    ) -> None:
+        """Put a statement off until something is read, or the unit of work ends."""
+        self._writes.append(statement.write(self.dialect, values, expected=expected, reason=reason))
+
+    def insert(self, statement: PreparedInsert, rows: Sequence[Values]) -> None:
+        """Put new rows off until something is read, or the unit of work ends."""
+        self._writes += statement.writes(self.dialect, rows)
 
     def flush(self) -> None:
         """Send what was put off."""

@@ -39,5 +39,5 @@ class Traits:
             }
             for trait_id in sorted(added)
         ]
-        self._session.write(*_INSERT.writes(self._session.dialect, rows))
+        self._session.insert(_INSERT, rows)
         self._session.announcement.providers([provider_id])
