@@ -11,6 +11,7 @@ from typing import NamedTuple
 import click
 from rich.console import Console
 
+from benchmarks.crowd import crowd
 from benchmarks.databases import DATABASES, serve
 from benchmarks.growth import empty_memory, grow
 from benchmarks.measure import Effort
@@ -18,7 +19,7 @@ from benchmarks.processes import machine
 from benchmarks.report import print_results, write_documentation
 from benchmarks.requests import CASES, PLACE_KEY
 from benchmarks.results import Results, read_results
-from benchmarks.run import CHECK_HOSTS_MAX, Say, run_world
+from benchmarks.run import CHECK_HOSTS_MAX, SIDES, Say, run_world
 from benchmarks.sides import REQUEST_SECONDS_MAX, versions
 
 DOCUMENTATION = Path(__file__).resolve().parent.parent / "docs"
@@ -32,6 +33,8 @@ class Plan(NamedTuple):
     growth: Sequence[int]  # numbers of hosts
     efforts: dict[str, Effort]
     place_seconds: dict[str, float]
+    crowds: Sequence[str]  # kinds of database
+    crowd_seconds: float
 
 
 # The reference takes seconds for what roost does in less than a millisecond, so it gets fewer
@@ -44,6 +47,8 @@ QUICK = Plan(
         "roost": Effort(20, 200, 2.0, 15.0),
     },
     place_seconds={"reference": 12.0, "roost": 5.0},
+    crowds=["mariadb"],
+    crowd_seconds=1.0,
 )
 FULL = Plan(
     worlds=[
@@ -60,18 +65,27 @@ FULL = Plan(
         "roost": Effort(50, 1000, 15.0, REQUEST_SECONDS_MAX),
     },
     place_seconds={"reference": 60.0, "roost": 10.0},
+    crowds=["mariadb", "postgresql"],
+    crowd_seconds=5.0,
 )
 GROWTH_DATABASE = "postgresql"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--world", "worlds", multiple=True, help="flat-N, nested-N or cloud-N. Repeatable.")
+@click.option("--no-worlds", is_flag=True, help="No world: growth and crowd alone.")
 @click.option("--database", "databases", multiple=True, type=click.Choice(DATABASES))
 @click.option("--requests", "keys", multiple=True, type=click.Choice(KEYS), help="Only these.")
 @click.option("--only", type=click.Choice(["reference", "roost"]), help="One side alone.")
 @click.option("--quick", is_flag=True, help="Few requests, one world: minutes instead of an hour.")
 @click.option(
     "--growth/--no-growth", default=None, help="roost on growing clouds. Default: unless --world."
+)
+@click.option(
+    "--crowd/--no-crowd",
+    "with_crowd",
+    default=None,
+    help="Claims of more and more clients. Default: unless --world or --requests.",
 )
 @click.option("--hosts", "sizes", multiple=True, type=int, help="Sizes of the growing clouds.")
 @click.option(
@@ -94,11 +108,13 @@ GROWTH_DATABASE = "postgresql"
 @click.option("--write-docs", is_flag=True, help="Write docs/performance.md.")
 def main(
     worlds: Sequence[str],
+    no_worlds: bool,
     databases: Sequence[str],
     keys: Sequence[str],
     only: str | None,
     quick: bool,
     growth: bool | None,
+    with_crowd: bool | None,
     sizes: Sequence[int],
     check: bool | None,
     seconds: float | None,
@@ -117,8 +133,12 @@ def main(
         names = worlds or list(dict.fromkeys(world for world, _ in chosen))
         kinds = databases or ["mariadb"]
         chosen = [(name, kind) for name in names for kind in kinds]
+    if no_worlds:
+        chosen = []
     if growth is None:
         growth = bool(sizes) or (not worlds and not databases and not keys and only is None)
+    if with_crowd is None:
+        with_crowd = not worlds and not keys and not sizes
     efforts = {name: plan.efforts[name] for name in plan.efforts if only in (None, name)}
     results = Results(machine=machine(), versions=versions())
     for path in earlier:
@@ -140,6 +160,11 @@ def main(
                             say,
                         )
                     )
+                save(results, json_path)
+            for kind in (databases or plan.crowds) if with_crowd else ():
+                with serve(kind) as database:
+                    sides = [SIDES[name] for name in efforts]
+                    results.crowds.append(crowd(database, sides, plan.crowd_seconds, say))
                 save(results, json_path)
             if growth:
                 with serve(databases[0] if databases else GROWTH_DATABASE) as database:
@@ -167,7 +192,8 @@ def shortened(plan: Plan, seconds: float | None, give_up: float | None) -> Plan:
         for name, effort in plan.efforts.items()
     }
     place_seconds = plan.place_seconds if seconds is None else dict.fromkeys(efforts, seconds)
-    return plan._replace(efforts=efforts, place_seconds=place_seconds)
+    crowd_seconds = plan.crowd_seconds if seconds is None else seconds
+    return plan._replace(efforts=efforts, place_seconds=place_seconds, crowd_seconds=crowd_seconds)
 
 
 def save(results: Results, path: Path | None) -> None:

@@ -15,7 +15,14 @@ from benchmarks.sides import (
     REFERENCE_THREADS,
     ROOST_THREADS,
 )
-from benchmarks.tables import Table, comparison_table, growth_table, verdict_table, world_table
+from benchmarks.tables import (
+    Table,
+    comparison_table,
+    crowd_table,
+    growth_table,
+    verdict_table,
+    world_table,
+)
 
 PICTURE = "performance-growth.svg"
 
@@ -27,6 +34,8 @@ def measured(results: Results) -> Iterator[Table]:
             yield comparison_table(result)
     if results.growth:
         yield growth_table(results.growth, results.memory_empty)
+    for crowd in results.crowds:
+        yield crowd_table(crowd)
 
 
 def judged(results: Results) -> Iterator[Table]:

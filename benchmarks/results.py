@@ -86,11 +86,34 @@ class GrowthResult(msgspec.Struct, frozen=True, kw_only=True):
     caught_up_cpu_ms: float
 
 
+class CrowdPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """Some clients at once that claim, for some time."""
+
+    case: str
+    clients: int
+    claims: int
+    refused: int
+    failures: int
+    seconds: float
+
+    @property
+    def per_second(self) -> float:
+        return self.claims / self.seconds
+
+
+class CrowdResult(msgspec.Struct, kw_only=True):
+    """More and more clients on one kind of database."""
+
+    database: str
+    points: dict[str, list[CrowdPoint]] = {}  # by side
+
+
 class Results(msgspec.Struct, kw_only=True):
     machine: str
     versions: dict[str, str]
     worlds: list[WorldResult] = []
     growth: list[GrowthResult] = []
+    crowds: list[CrowdResult] = []
     # The memory of a worker that serves an empty cloud.
     memory_empty: int = 0
 
@@ -104,6 +127,8 @@ class Results(msgspec.Struct, kw_only=True):
             else:
                 self.worlds.append(world)
         self.growth += more.growth
+        measured = {crowd.database for crowd in more.crowds}
+        self.crowds = [*(one for one in self.crowds if one.database not in measured), *more.crowds]
         self.memory_empty = more.memory_empty or self.memory_empty
 
     def save(self, path: Path) -> None:

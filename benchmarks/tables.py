@@ -2,8 +2,17 @@
 
 from typing import NamedTuple
 
+from benchmarks.crowd import CASES as CROWD_CASES
 from benchmarks.requests import PLACE_TITLE, cases_for
-from benchmarks.results import GrowthResult, Placing, Results, Timing, WorldResult
+from benchmarks.results import (
+    CrowdPoint,
+    CrowdResult,
+    GrowthResult,
+    Placing,
+    Results,
+    Timing,
+    WorldResult,
+)
 from benchmarks.targets import SIDES, place_ratio, ratio, verdicts
 
 NOTHING = "-"
@@ -101,6 +110,40 @@ def growth_row(point: GrowthResult, memory_empty: int) -> tuple[str, ...]:
         f"{point.memory_resident / 1e6:,.0f} ({per_provider / 1000:.2f})",
         f"{number(point.quiet_cpu_ms)}, {number(point.caught_up_cpu_ms)}",
     )
+
+
+def crowd_table(result: CrowdResult) -> Table:
+    """One row for each number of clients."""
+    found = {
+        (side, point.case, point.clients): point
+        for side, points in result.points.items()
+        for point in points
+    }
+    cases = dict.fromkeys((case, clients) for _, case, clients in found)
+    rows: list[tuple[str, ...]] = []
+    for case, clients in cases:
+        theirs, ours = (found.get((side, case, clients)) for side in SIDES)
+        both = theirs is not None and ours is not None and theirs.claims
+        ratio = times(ours.per_second / theirs.per_second) if both else NOTHING  # type: ignore[union-attr]
+        cells = [cell for point in (theirs, ours) for cell in crowd_cells(point)]
+        rows.append((CROWD_CASES[case], str(clients), *cells, ratio))
+    return Table(
+        f"claims per second on {result.database} as clients are added",
+        (
+            "each claims",
+            "clients",
+            *("reference per second", "refused, failed"),
+            *("roost per second", "refused, failed"),
+            "ratio",
+        ),
+        rows,
+    )
+
+
+def crowd_cells(point: CrowdPoint | None) -> tuple[str, str]:
+    if point is None:
+        return NOTHING, NOTHING
+    return number(point.per_second), f"{point.refused}, {point.failures}"
 
 
 def verdict_table(results: Results) -> Table:

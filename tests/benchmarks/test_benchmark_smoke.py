@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from benchmarks.crowd import CLIENTS
+
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 300
 
@@ -53,6 +55,18 @@ class TestGrowth:
         _, saved = benchmark(tmp_path, *chosen, "--only", "roost", *sizes)
         assert [point["hosts"] for point in saved["growth"]] == [5, 20]
         assert all(point["memory_resident"] > 0 for point in saved["growth"])
+
+
+class TestCrowd:
+    def test_has_a_point_for_each_number_of_clients(self, tmp_path: Path) -> None:
+        printed, saved = benchmark(tmp_path, "--no-worlds", "--no-growth", "--database", "sqlite")
+        [crowd] = saved["crowds"]
+        for side in ("reference", "roost"):
+            points = {(point["case"], point["clients"]) for point in crowd["points"][side]}
+            assert points == {(case, n) for case in ("hot", "spread") for n in CLIENTS}
+        ours = crowd["points"]["roost"]
+        assert all(point["claims"] > 0 and not point["failures"] for point in ours)
+        assert "as clients are added" in printed
 
 
 class TestReport:

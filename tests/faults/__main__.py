@@ -2,12 +2,13 @@
 
 import random
 import sys
+from pathlib import Path
 
 import click
 
+from faults.breaks import BREAKS
 from faults.databases import serve
 from faults.run import run
-from faults.worker import BREAKS
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,7 +23,17 @@ from faults.worker import BREAKS
 @click.option("--seed", type=int, help="Repeats a schedule. Default: a new one, which is printed.")
 @click.option("--break", "broken", type=click.Choice(sorted(BREAKS)), help="Break a part first.")
 @click.option("--faults/--no-faults", default=True, help="Without: clients alone.")
-def main(kind: str, seconds: float, seed: int | None, broken: str | None, faults: bool) -> None:
+@click.option("--only", help="The one fault there shall be, such as commit_late.")
+@click.option("--history", "path", type=click.Path(path_type=Path), help="Save what happened.")
+def main(
+    kind: str,
+    seconds: float,
+    seed: int | None,
+    broken: str | None,
+    faults: bool,
+    only: str | None,
+    path: Path | None,
+) -> None:
     """Break workers, wires and databases while clients work, and check that nothing is lost.
 
     Ends with 1 if something was.
@@ -30,7 +41,9 @@ def main(kind: str, seconds: float, seed: int | None, broken: str | None, faults
     seed = random.randrange(10**6) if seed is None else seed
     print(f"{kind}, seed {seed}, {seconds:g} seconds", flush=True)
     with serve(kind) as database:
-        history = run(database, seconds=seconds, seed=seed, broken=broken, faults=faults)
+        history = run(database, seconds=seconds, seed=seed, broken=broken, faults=faults, only=only)
+    if path is not None:
+        history.save(path)
     for key, value in history.summary().items():
         print(f"{key}: {value}")
     for violation in history.violations[:20]:

@@ -9,10 +9,11 @@ from typing import Any
 import httpx
 
 from faults.clients import Allocations, Claimer, Reshaper
-from faults.cloud import HEADERS, TREE_CHILD, TREE_ROOT, uid
+from faults.cloud import HEADERS, MEMORY_MIN, NAMES, TREE_CHILD, TREE_ROOT, uid
 from faults.databases import Database
 from faults.history import History
 from faults.service import Worker
+from roost.wsgi import build_application
 
 # One statement, so all of it is as of one moment.
 USED = """
@@ -48,6 +49,19 @@ TABLES = (
     "resource_provider_traits",
     "roost_writers",
     "roost_changes",
+)
+# All that an index holds, as clients see it.
+INDEX_PATHS = (
+    "/resource_providers",
+    *(
+        f"/resource_providers/{uid(name)}/{what}"
+        for name in NAMES
+        for what in ("inventories", "usages", "traits", "aggregates")
+    ),
+    *(
+        f"/allocation_candidates?resources={resources}"
+        for resources in ("VCPU:1", "DISK_GB:1", "VCPU:1,MEMORY_MB:1", f"MEMORY_MB:{MEMORY_MIN}")
+    ),
 )
 
 
@@ -106,9 +120,11 @@ def check_all(
     check_nodes(database, history)
     report_excess(database.rows(0, USED), history, "in the end")
     check_consumers(database, claimers, history)
-    for worker in workers:
-        check_worker(worker, database, history)
-        check_log(worker, history)
+    with contextlib.closing(fresh_service(database)) as fresh:
+        for worker in workers:
+            check_worker(worker, database, history)
+            check_index(worker, fresh, history)
+            check_log(worker, history)
 
 
 def check_nodes(database: Database, history: History) -> None:
@@ -164,6 +180,35 @@ def check_worker(worker: Worker, database: Database, history: History) -> None:
                     f"worker {worker.number}: {usages} used of {provider}, the tables "
                     f"{used.get(provider, 0)}"
                 )
+
+
+def fresh_service(database: Database) -> httpx.Client:
+    """A service that has just read the tables."""
+    url = database.url().format(port=database.nodes[0].port)
+    application = build_application(database_url=url, auth_strategy="noauth2", sync=False)
+    return httpx.Client(
+        transport=httpx.WSGITransport(app=application), base_url="http://fresh", headers=HEADERS
+    )
+
+
+def check_index(worker: Worker, fresh: httpx.Client, history: History) -> None:
+    """What a worker followed for the whole run is what one who has just come finds."""
+    with httpx.Client(base_url=worker.url, headers=HEADERS, timeout=30) as client:
+        for path in INDEX_PATHS:
+            expected, found = (contents(side.get(path).json()) for side in (fresh, client))
+            if found != expected:
+                history.violate(
+                    f"worker {worker.number}, {path}: {found}, a fresh service says {expected}"
+                )
+
+
+def contents(answer: Any) -> Any:
+    """An answer without its order."""
+    if isinstance(answer, dict):
+        return {key: contents(value) for key, value in answer.items()}
+    if isinstance(answer, list):
+        return sorted(map(contents, answer), key=repr)
+    return answer
 
 
 def check_log(worker: Worker, history: History) -> None:

@@ -38,7 +38,11 @@ SETTLE_SECONDS = 12.0
 Allocations = Mapping[str, Mapping[str, int]]  # provider UUID -> class -> amount
 
 
-class Unknown(Exception):
+class Unanswered(Exception):
+    """The request had no effect: nobody was there to take it."""
+
+
+class Unknown(Unanswered):
     """Nobody knows whether the request had an effect."""
 
 
@@ -91,7 +95,7 @@ class Client:
         while not self._stop.is_set():
             try:
                 self.step()
-            except Unknown:
+            except Unanswered:
                 time.sleep(0.05)
             except Exception as error:
                 self.history.violate(f"{self.name}: {error!r}")
@@ -105,11 +109,14 @@ class Client:
     # -- requests ------------------------------------------------------------------------------
 
     def send(self, verb: str, method: str, path: str, body: Any = None) -> Answer:
-        """An answer that says what happened, or `Unknown`."""
+        """An answer that says what happened; else `Unanswered` or `Unknown`."""
         worker = self.random.choice(self.workers)
         began = self.history.now()
         try:
             response = self._http.request(method, worker.url + path, json=body)
+        except httpx.ConnectError as error:
+            self._record(began, verb, worker, "unanswered", None, repr(error))
+            raise Unanswered from error
         except httpx.HTTPError as error:
             self._record(began, verb, worker, "unknown", None, repr(error))
             raise Unknown from error
@@ -153,6 +160,7 @@ class Claimer(Client):
         super().__init__(name, workers, history, seed)
         self.known: dict[str, tuple[Allocations, int | None]] = {}
         self.doubts: list[Doubt] = []
+        self.abandoned: list[str] = []
         self._refill()
 
     def _refill(self) -> None:
@@ -167,6 +175,7 @@ class Claimer(Client):
             self.give_back,
             self.search_and_claim,
             *[self.clear_doubt] * 3,
+            self.make_room,
         ]
         self.random.choice(actions)()
 
@@ -202,7 +211,7 @@ class Claimer(Client):
             self.write("claim found", {self.random.choice(list(self.known)): found})
 
     def clear_doubt(self) -> None:
-        """See what became of a write, and make room."""
+        """See what became of a write that must be settled by now."""
         if not self.doubts or self.doubts[0].since > self.history.now() - SETTLE_SECONDS:
             return
         doubt = self.doubts[0]
@@ -213,9 +222,13 @@ class Claimer(Client):
         if not doubt.allows(held):
             self.history.violate(f"neither {doubt.before} nor {doubt.after}: {held}")
         self.doubts.pop(0)
-        for consumer in held:
-            if held[consumer]:
-                self.send("delete", "DELETE", f"/allocations/{consumer}")
+        self.abandoned += [consumer for consumer in held if held[consumer]]
+
+    def make_room(self) -> None:
+        """Delete what consumers hold that were laid aside."""
+        while self.abandoned:
+            self.send("delete", "DELETE", f"/allocations/{self.abandoned[-1]}")
+            self.abandoned.pop()
 
     def write(self, verb: str, after: Mapping[str, Allocations], *, post: bool = False) -> None:
         bodies = {
@@ -314,8 +327,10 @@ class Reshaper(Client):
         }
         holders = {one: self.read("read", f"/allocations/{one}") for one in self.holders}
         stocked = [name for name in names if stocks[name]["inventories"]]
-        # Between these reads the reshape of an earlier step may have come true.
-        source = stocked[0]
+        if len(stocked) != 1:
+            # Between these reads the reshape of an earlier step came true.
+            return
+        [source] = stocked
         target = TREE_CHILD if source == TREE_ROOT else TREE_ROOT
         body = {
             "inventories": {

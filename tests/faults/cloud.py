@@ -25,6 +25,7 @@ def uid(name: str) -> str:
 
 HOST_NAMES = [f"host{number}" for number in range(HOSTS)]
 STORAGE, TREE_ROOT, TREE_CHILD, WANDERER = "storage", "tree", "tree-child", "wanderer"
+NAMES = [*HOST_NAMES, STORAGE, TREE_ROOT, TREE_CHILD, WANDERER]
 
 
 def build(url: str) -> None:

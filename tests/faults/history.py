@@ -1,8 +1,10 @@
 """What happened, as the clients saw it."""
 
+import json
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any, NamedTuple
 
 
@@ -14,7 +16,7 @@ class Event(NamedTuple):
     client: str
     verb: str
     worker: int
-    outcome: str  # ok, refused, unknown
+    outcome: str  # ok, refused, unanswered, unknown
     status: int | None
     detail: str
 
@@ -28,6 +30,7 @@ class History:
         self.events: list[Event] = []
         self.faults: list[tuple[float, str]] = []
         self.violations: list[str] = []
+        self._seen: set[str] = set()
 
     def now(self) -> float:
         return time.monotonic() - self._started
@@ -42,8 +45,23 @@ class History:
         self.faults.append((self.now(), what))
 
     def violate(self, what: str) -> None:
+        """Note it, unless it is known."""
         with self._lock:
-            self.violations.append(f"{self.now():.2f}: {what}")
+            if what not in self._seen:
+                self._seen.add(what)
+                self.violations.append(f"{self.now():.2f}: {what}")
+
+    def save(self, path: Path) -> None:
+        """All of it, in the order of time: one JSON object for each line."""
+        lines = [
+            *((event.began, {"kind": "request", **event._asdict()}) for event in self.events),
+            *((at, {"kind": "fault", "began": at, "what": what}) for at, what in self.faults),
+        ]
+        with path.open("w") as file:
+            for _, line in sorted(lines, key=lambda pair: pair[0]):
+                file.write(json.dumps(line) + "\n")
+            for what in self.violations:
+                file.write(json.dumps({"kind": "violation", "what": what}) + "\n")
 
     def summary(self) -> dict[str, Any]:
         outcomes = Counter(event.outcome for event in self.events)

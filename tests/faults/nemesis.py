@@ -13,6 +13,8 @@ from faults.service import Worker
 FAULT_SECONDS = (0.3, 3.0)
 QUIET_SECONDS = (0.3, 1.5)
 IDLE_SECONDS_MAX = 180
+LATE_COMMITS = 3
+LATE_PAUSE_SECONDS = (0.3, 0.6)
 
 
 class Nemesis:
@@ -54,6 +56,8 @@ class Nemesis:
             self.cut_at_commit,
             self.die_at_commit,
             self.die_at_commit,
+            self.commit_late,
+            self.commit_late,
             self.restart_all_workers,
         ]
         if self.only is not None:
@@ -129,6 +133,15 @@ class Nemesis:
         self._last()
         # The server replaces a process that died, but not soon enough for us.
         worker.restart()
+
+    def commit_late(self) -> None:
+        """Let transactions of others overtake those of one worker."""
+        worker = self._worker()
+        self.history.fault(f"commit-late {worker.number}")
+        for _ in range(LATE_COMMITS):
+            worker.fault_point.write_text("late")
+            time.sleep(self.random.uniform(*LATE_PAUSE_SECONDS))
+        worker.fault_point.unlink(missing_ok=True)
 
     def restart_all_workers(self) -> None:
         self.history.fault("restart-all-workers")

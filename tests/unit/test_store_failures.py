@@ -15,7 +15,7 @@ from roost.store.failures import explained
         driver.DBDeadlock(),
         driver.DBConnectionError(),
         sql.TimeoutError(),
-        sql.DBAPIError("UPDATE", {}, Exception("(1290, 'running with --read-only')")),
+        sql.DBAPIError("UPDATE", {}, Exception("(1114, 'The table is full')")),
     ],
     ids=repr,
 )

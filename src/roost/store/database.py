@@ -74,6 +74,10 @@ class Database:
                 raise
             return result
 
+    def leave_readers(self) -> None:
+        """Read through new connections from now on."""
+        self.reader.dispose()
+
     def dispose(self, *, close: bool = True) -> None:
         self.engine.dispose(close=close)
         self.reader.dispose(close=close)

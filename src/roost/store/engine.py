@@ -28,6 +28,9 @@ DRIVERS = {
 # How long a writer of another process may hold the SQLite file.
 SQLITE_BUSY_SECONDS = 30
 
+# Connections for reads that the change feed keeps to itself, beyond those of the pool.
+KEPT_CONNECTIONS = 2
+
 # The execution option that marks a transaction which is going to write.
 WRITES = "roost_writes"
 
@@ -73,12 +76,13 @@ def create_reader(url: str | URL, options: EngineOptions = EngineOptions()) -> E
     """The engine for reads: every statement by itself, unless a snapshot is begun."""
     url = normalised(url, options.connection_parameters)
     if url.get_backend_name() == "sqlite":
-        return _sqlite(url, options)
+        return _sqlite(url, options, kept=KEPT_CONNECTIONS)
     # A returned connection has no transaction open, so ROLLBACK would waste a round trip.
     return _server(
         url,
         options,
         isolation_level="AUTOCOMMIT",
+        kept=KEPT_CONNECTIONS,
         pool_reset_on_return=None,
         skip_autocommit_rollback=True,
     )
@@ -93,14 +97,16 @@ def normalised(url: str | URL, connection_parameters: str = "") -> URL:
     return url
 
 
-def _server(url: URL, options: EngineOptions, *, isolation_level: str, **arguments: Any) -> Engine:
+def _server(
+    url: URL, options: EngineOptions, *, isolation_level: str, kept: int = 0, **arguments: Any
+) -> Engine:
     if url.get_backend_name() == "mysql":
         arguments["connect_args"] = _mysql_arguments(url, options)
     engine = sqlalchemy.create_engine(
         url,
         isolation_level=isolation_level,
         pool_recycle=options.connection_recycle_time,
-        **_pool(options),
+        **_pool(options, kept),
         **arguments,
     )
     if url.get_backend_name() == "mysql":
@@ -109,9 +115,10 @@ def _server(url: URL, options: EngineOptions, *, isolation_level: str, **argumen
     return engine
 
 
-def _pool(options: EngineOptions) -> dict[str, Any]:
+def _pool(options: EngineOptions, kept: int = 0) -> dict[str, Any]:
     settings = {
-        "pool_size": options.max_pool_size,
+        # 0 stays: no limit.
+        "pool_size": options.max_pool_size and options.max_pool_size + kept,
         "max_overflow": options.max_overflow,
         "pool_timeout": options.pool_timeout,
     }
@@ -165,13 +172,13 @@ class _MysqlSession:
 # SQLite
 
 
-def _sqlite(url: URL, options: EngineOptions) -> Engine:
+def _sqlite(url: URL, options: EngineOptions, kept: int = 0) -> Engine:
     if url.database in (None, "", ":memory:"):
         raise ValueError("roost needs a SQLite file: sqlite:////path/to/roost.db")
     engine = sqlalchemy.create_engine(
         url,
         poolclass=sqlalchemy.QueuePool,
-        **_pool(options),
+        **_pool(options, kept),
         # No implicit BEGIN: Python's would come late, and turn a reader into a writer.
         connect_args={
             "isolation_level": None,

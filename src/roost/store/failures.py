@@ -44,8 +44,7 @@ _POSTGRESQL_AWAY = ("08", "53", "57P")
 # A database that is there and cannot be used: full, broken or read-only.
 _UNUSABLE = (
     *("readonly database", "disk is full", "disk I/O error", "malformed"),
-    "read-only transaction",
-    *("(1021,", "(1114,", "(1290,", "(1836,"),
+    *("(1021,", "(1114,"),
 )
 _NO_TABLES = ("(1146,", "UndefinedTable")
 
@@ -71,6 +70,18 @@ def _mysql_away(error: sql.OperationalError, *_: object) -> None:
     raise driver.DBConnectionError(error)
 
 
+# A server that no longer takes writes has a successor. New connections may lead to it, those that
+# are open never will.
+@exc_filters.filters(  # type: ignore[untyped-decorator]
+    "mysql", sql.OperationalError, r".*\((1290|1836),"
+)
+@exc_filters.filters(  # type: ignore[untyped-decorator]
+    "postgresql", sql.InternalError, r".*read-only transaction"
+)
+def _read_only(error: sql.DBAPIError, *_: object) -> None:
+    raise driver.DBConnectionError(error)
+
+
 @exc_filters.filters(  # type: ignore[untyped-decorator]
     "sqlite", sql.OperationalError, r".*database (table |schema )?is locked"
 )
@@ -93,7 +104,7 @@ def explained() -> Iterator[None]:
     except driver.DBNonExistentTable as error:
         raise Unavailable("The database has no tables yet: run `roost db sync`.") from error
     except (driver.DBConnectionError, driver.DBNonExistentDatabase) as error:
-        raise Unavailable(f"The database cannot be reached: {error}") from error
+        raise Unavailable(f"The database cannot be reached, or written: {error}") from error
     except driver.DBDeadlock as error:
         # Of a read: on Galera the node could not get in step with the cluster in time. A write
         # does not come here with it, it is retried.

@@ -40,6 +40,10 @@ class Feed:
         if self._stillness is not None:
             self._stillness.reset()
 
+    def leave(self) -> None:
+        """Ask through a new connection from now on."""
+        self._asker.leave()
+
     def close(self) -> None:
         self._asker.close()
         if self._stillness is not None:
@@ -234,6 +238,10 @@ class _Asker:
         self._connection: PoolProxiedConnection | None = None
         self._cursor: Any = None
         self._taken = 0.0
+        self._is_left = False
+
+    def leave(self) -> None:
+        self._is_left = True
 
     def close(self) -> None:
         with self._lock:
@@ -278,9 +286,10 @@ class _Asker:
 
     def _is_old(self) -> bool:
         recycle = self._database.options.connection_recycle_time
-        return 0 <= recycle < time.monotonic() - self._taken
+        return self._is_left or 0 <= recycle < time.monotonic() - self._taken
 
     def _take(self) -> None:
+        self._is_left = False
         self._connection = self._database.reader.raw_connection()
         self._cursor = self._connection.cursor()
         self._taken = time.monotonic()
@@ -288,7 +297,8 @@ class _Asker:
     def _give_back(self) -> None:
         if self._connection is not None:
             self._cursor.close()
-            self._connection.close()
+            # The pool it came from may be gone; nobody else shall wait for it there.
+            self._connection.invalidate()
             self._connection = None
 
 

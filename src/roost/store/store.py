@@ -109,7 +109,10 @@ class Store:
                         raise ConcurrentUpdate() from error
                 except driver.DBConnectionError:
                     # Lost before COMMIT: nothing was written. (A loss during COMMIT does not
-                    # arrive here, see Writer.)
+                    # arrive here, see Writer.) Reads shall not stay with a server that writes
+                    # had to leave.
+                    self._database.leave_readers()
+                    self._feed.leave()
                     if attempt >= CONNECT_RETRY_COUNT:
                         raise
                 attempt += 1

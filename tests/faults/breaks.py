@@ -1,0 +1,68 @@
+"""Parts of roost that can be broken on purpose, to show that the fault test notices."""
+
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from roost.store import prepared, rows, writer
+from roost.store.feed import Feed, _combine
+from roost.store.record import decode
+
+
+def break_guard() -> None:
+    """Nobody looks whether generations moved."""
+    original = prepared.Prepared.write
+
+    def write(self: Any, dialect: Any, values: Any, **fields: Any) -> Any:
+        if fields.get("reason") == "a provider's generation moved":
+            fields["expected"] = None
+        return original(self, dialect, values, **fields)
+
+    prepared.Prepared.write = write  # type: ignore[method-assign]
+
+
+def break_commit() -> None:
+    """A COMMIT without an answer is tried again blindly."""
+    writer.Writer._took_place = lambda *_: False  # type: ignore[method-assign,assignment]
+
+
+# ---------------------------------------------------------------------------------------------
+# A feed that reads by one running number: who took a lower one and commits late is missed.
+
+RUNNING = -1  # in a position, instead of a writer's id
+ADD_NUMBER = {
+    "postgresql": "ALTER TABLE roost_changes ADD COLUMN IF NOT EXISTS id BIGSERIAL",
+    "mysql": "ALTER TABLE roost_changes ADD COLUMN IF NOT EXISTS id BIGINT AUTO_INCREMENT UNIQUE",
+}
+
+
+def break_feed() -> None:
+    Feed.load = _load_numbered  # type: ignore[method-assign]
+    Feed.changes_since = _changes_numbered  # type: ignore[method-assign]
+    Feed.own_changes = lambda *_: None  # type: ignore[method-assign,assignment]
+
+
+def _load_numbered(self: Feed) -> Any:
+    self._writer.register()
+    with self._database.write() as connection:
+        connection.execute(text(ADD_NUMBER[self._database.dialect]))
+        connection.commit()
+
+    def read(connection: Connection) -> Any:
+        last = connection.scalar(text("SELECT max(id) FROM roost_changes")) or 0
+        return {RUNNING: last}, rows.read_all(connection)
+
+    return self._database.read_snapshot(read)
+
+
+def _changes_numbered(self: Feed, position: Any) -> Any:
+    def read(connection: Connection) -> Any:
+        unseen = text("SELECT id, record FROM roost_changes WHERE id > :last ORDER BY id")
+        found = connection.execute(unseen, {"last": position[RUNNING]}).all()
+        last = found[-1].id if found else position[RUNNING]
+        return {RUNNING: last}, _combine(connection, [decode(row.record) for row in found])
+
+    return self._database.read_snapshot(read)
+
+
+BREAKS = {"guard": break_guard, "feed": break_feed, "commit": break_commit}

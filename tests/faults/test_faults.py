@@ -1,0 +1,43 @@
+"""The short form of `scripts/faults`: both kinds of database, and each deliberate break."""
+
+import pytest
+
+from faults.databases import serve
+from faults.run import run
+
+SECONDS = 25.0
+# A broken build shows itself sooner or later; a run that did not see it is tried again.
+ATTEMPTS = 3
+
+
+@pytest.mark.parametrize("kind", ["galera", "postgresql"])
+def test_nothing_is_lost(kind: str) -> None:
+    with serve(kind) as database:
+        history = run(database, seconds=SECONDS, seed=1)
+    summary = history.summary()
+    print(f"faults on {database.title}: {summary}")
+    assert history.violations == []
+    # A run in which nothing happened shows nothing.
+    assert summary["ok"] > 100
+    assert summary["faults"] > 3
+
+
+@pytest.mark.parametrize(
+    ("broken", "only"),
+    [("guard", None), ("feed", "commit_late"), ("commit", "cut_at_commit")],
+)
+def test_a_broken_build_is_caught(broken: str, only: str | None) -> None:
+    with serve("postgresql") as database:
+        for seed in range(ATTEMPTS):
+            history = run(
+                database,
+                seconds=SECONDS,
+                seed=seed,
+                broken=broken,
+                only=only,
+                until_violated=True,
+            )
+            if history.violations:
+                print(f"{broken} is broken: {history.violations[0]}")
+                return
+    raise AssertionError(f"nobody noticed that {broken} is broken")
