@@ -33,7 +33,7 @@ REQUEST_SECONDS_MAX = 120
 CONFIGURATION = """\
 [DEFAULT]
 debug = false
-default_log_levels = placement=WARNING
+default_log_levels = placement=WARNING,roost=WARNING
 
 [api]
 auth_strategy = noauth2

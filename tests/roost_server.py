@@ -28,6 +28,7 @@ class RoostServer(ServiceProcess):
         folder: Path,
         *,
         config_file: Path | None = None,
+        auth: str = "noauth2",
         arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
@@ -40,7 +41,7 @@ class RoostServer(ServiceProcess):
                 *("--port", str(self.port)),
                 *(("--database", database_url) if database_url else ()),
                 *("--workers", "1"),
-                *("--auth", "noauth2"),
+                *("--auth", auth),
                 *(("--config-file", str(config_file)) if config_file else ()),
                 *arguments,
             ),

@@ -88,7 +88,7 @@ class ConsumerAllocations(Value, frozen=True, kw_only=True):
     user_id: str
     consumer_type: str  # UNKNOWN_CONSUMER_TYPE where none was given
     allocations: Mapping[str, "ProviderAllocation"]  # by provider UUID
-    modified: datetime
+    modified: datetime | None  # None where no row has a time
 
 
 class ProviderAllocation(Value, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from threading import Lock
 from typing import TypeVar
 
-from roost import memory
+from roost import memory, metrics
 from roost.search.advance import advance, is_next
 from roost.search.index import Index
 from roost.settings import Settings
@@ -36,9 +36,13 @@ Result = TypeVar("Result")
 class Roost:
     """What an operation works on. One for each process; any number of threads may use it."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(
+        self, store: Store, settings: Settings, prepare: Callable[[], None] | None = None
+    ) -> None:
         self.store = store
         self.settings = settings
+        self._prepare = prepare  # what is left to do before the service can be used
+        self._preparing = Lock()
         self._following = Lock()  # one thread at a time asks the feed; others read meanwhile
         self._still = Lock()  # held while the index is read, and while it moves
         self._index: Index | None = None
@@ -48,6 +52,17 @@ class Roost:
         self._seen = 0.0  # when the feed was last asked
         self._queues = [Lock() for _ in range(QUEUES)]
         self._contended: dict[str, float] = {}  # provider UUID -> when a race for it was lost
+        self._gauges: metrics.IndexGauges | None = None  # once there is an index
+
+    def open(self) -> None:
+        """Make the database ready, once; raises, to be called again, while that cannot be done."""
+        if self._prepare is None:
+            return
+        # Threads that come at the same time wait for the first.
+        with self._preparing:
+            if self._prepare is not None:
+                self._prepare()
+                self._prepare = None
 
     @contextmanager
     def view(self) -> Iterator[Index]:
@@ -55,12 +70,12 @@ class Roost:
 
         Everything that was acknowledged before the call, by any process, is in it.
         """
-        self._follow()
+        self.follow()
         with self._still:
             assert self._index is not None
             yield self._index
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
         """Let everything that was acknowledged before the call be in the index."""
         arrived = self._begun
         with self._following:
@@ -82,7 +97,7 @@ class Roost:
             and self._index is not None
             and time.monotonic() - self._seen > GLANCE_SECONDS_MAX
         ):
-            self._follow()
+            self.follow()
         if not self._still.acquire(timeout=WAIT_SECONDS_MAX):
             yield None
             return
@@ -157,15 +172,33 @@ class Roost:
             news = self.store.changes_since(self._position)
             if news is not None:
                 position, changes = news
+                seen = self._position
                 with self._still:
                     if changes:
                         advance(self._index, changes)
                     self._position = position
+                self._measure(self._index, seen)
                 return
             LOG.warning("the change feed has moved on without this process: loading the index anew")
-        position, index = self._load()
+        (metrics.LOADED_FIRST if self._index is None else metrics.LOADED_ANEW).inc()
+        with metrics.INDEX_LOAD_SECONDS.time():
+            position, index = self._load()
         with self._still:
             self._index, self._position = index, position
+        self._measure(index)
+
+    def _measure(self, index: Index, seen: Position | None = None) -> None:
+        """Tell how large the index is and how far it came; `seen` is where it was before."""
+        if self._gauges is None:
+            self._gauges = metrics.IndexGauges()
+        self._gauges.caught_up.set(time.time())
+        # Mostly nothing has happened, and then the very same position comes back.
+        if seen is not self._position:
+            self._gauges.providers.set(index.live_count)
+            self._gauges.rows.set(index.rows.count)
+            if seen is not None:
+                news = (last - seen.get(writer, 0) for writer, last in self._position.items())
+                metrics.INDEX_RECORDS.inc(sum(news))
 
     def _load(self) -> tuple[Position, Index]:
         # What is loaded stays. The garbage collector need not look at it while it comes in, nor

@@ -20,6 +20,10 @@ INCOMPLETE_ID = "00000000-0000-0000-0000-000000000000"
 CONFIG_FOLDER_DEFAULT = "/etc/placement"
 
 
+# Libraries that say at INFO what nobody wants to know.
+LOG_LEVELS = ["keystonemiddleware=WARNING", "keystoneauth=WARNING", "urllib3=WARNING"]
+
+
 class SettingsError(Exception):
     """The configuration cannot be used."""
 
@@ -44,6 +48,10 @@ class Settings(Value, frozen=True, kw_only=True):
     """Everything that can be configured, once, at start."""
 
     debug: bool = False
+    use_json: bool = False  # one JSON object for each line of the log
+    log_file: str | None = None  # None: the standard error output
+    log_dir: str | None = None  # where a relative log_file is
+    log_levels: tuple[str, ...] = tuple(LOG_LEVELS)  # logger=LEVEL
     auth_strategy: str = "keystone"
     randomize_allocation_candidates: bool = False
     incomplete_consumer_project_id: str = INCOMPLETE_ID
@@ -52,7 +60,13 @@ class Settings(Value, frozen=True, kw_only=True):
     max_allocation_candidates: int | None = None  # None: no limit, which is -1 in a file
     allocation_candidates_generation_strategy: str = "breadth-first"
     optimize_for_wide_provider_trees: bool = False  # accepted; the search is fast without it
+    allow_remote_noauth2: bool = False
+    cors_allowed_origins: tuple[str, ...] = ()  # nothing: no CORS
+    parse_proxy_headers: bool = False
+    url_prefix: str = ""  # such as /placement; without a slash at its end
     database: DatabaseSettings = DatabaseSettings()
+    # The files that all of this was read from, see `library_configuration`.
+    files: tuple[str, ...] = ()
 
     @property
     def database_url(self) -> str:
@@ -66,6 +80,19 @@ class Settings(Value, frozen=True, kw_only=True):
 OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
     "DEFAULT": [
         cfg.BoolOpt("debug", default=False, help="Log at level DEBUG instead of INFO."),
+        cfg.BoolOpt("use_json", default=False, help="Log JSON, one object on each line."),
+        cfg.StrOpt(
+            "log_file",
+            deprecated_name="logfile",
+            help="Log to this file instead of the standard error output.",
+        ),
+        cfg.StrOpt("log_dir", deprecated_name="logdir", help="The folder of log_file."),
+        cfg.ListOpt(
+            "default_log_levels",
+            default=LOG_LEVELS,
+            help="From which level on loggers are heard: logger=LEVEL. roost.api.entrance writes "
+            "the line for each request.",
+        ),
     ],
     "api": [
         cfg.StrOpt(
@@ -100,6 +127,31 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
         cfg.BoolOpt("sqlite_synchronous", default=True),
         cfg.StrOpt("connection_parameters", default=""),
     ],
+    "roost": [
+        cfg.BoolOpt(
+            "allow_remote_noauth2",
+            default=False,
+            help="Let noauth2 answer requests that come from other machines. Everybody who "
+            "reaches the service can then change everything.",
+        ),
+        cfg.StrOpt(
+            "url_prefix",
+            default="",
+            help="The path below which the API is served, such as /placement, where the server "
+            "or proxy in front does not take it away. Requests without it are answered, too.",
+        ),
+    ],
+    # Of these two sections only what decides whether their middleware is there at all.
+    "cors": [
+        cfg.ListOpt("allowed_origin", default=[], help="Origins whose pages may use the API."),
+    ],
+    "oslo_middleware": [
+        cfg.BoolOpt(
+            "enable_proxy_headers_parsing",
+            default=False,
+            help="Believe what a proxy in front says about the client, in X-Forwarded-* headers.",
+        ),
+    ],
     "workarounds": [
         cfg.BoolOpt("optimize_for_wide_provider_trees", default=False),
     ],
@@ -124,25 +176,49 @@ def load_settings(
     configuration = cfg.ConfigOpts()
     for group, options in OPTIONS.items():
         configuration.register_opts(options, group=None if group == "DEFAULT" else group)
-    files = [*default_config_files(), *config_files]
+    files = [str(path) for path in (*default_config_files(), *config_files)]
     try:
-        configuration(
-            args=[],
-            project="placement",
-            default_config_files=[str(path) for path in files],
-            default_config_dirs=[],
-        )
+        _read(configuration, files)
         for (group, option), value in (defaults or {}).items():
             configuration.set_default(option, value, group=None if group == "DEFAULT" else group)
         for (group, option), value in (overrides or {}).items():
             configuration.set_override(option, value, group=None if group == "DEFAULT" else group)
-        return _freeze(configuration)
+        return _freeze(configuration, files)
     except cfg.ConfigFilesNotFoundError as error:
         raise SettingsError(
             f"no such configuration file: {', '.join(error.config_files)}"
         ) from None
     except (cfg.Error, ValueError) as error:
         raise SettingsError(str(error)) from error
+
+
+def library_configuration(settings: Settings) -> cfg.ConfigOpts:
+    """The same files, for libraries that have options of their own.
+
+    Keystone's middleware, oslo.policy and oslo.middleware register and read them there.
+    """
+    configuration = cfg.ConfigOpts()
+    _read(configuration, settings.files)
+    return configuration
+
+
+def _read(configuration: cfg.ConfigOpts, files: Sequence[str]) -> None:
+    configuration(
+        args=[], project="placement", default_config_files=list(files), default_config_dirs=[]
+    )
+
+
+def list_opts() -> list[tuple[str, Sequence[cfg.Opt]]]:
+    """Every option of our own, for `oslo-config-generator --namespace roost`.
+
+    Those of the libraries are under their own namespaces: `keystonemiddleware.auth_token`,
+    `oslo.policy`, `oslo.middleware`.
+    """
+    return [
+        (group, options)
+        for group, options in OPTIONS.items()
+        if group not in ("cors", "oslo_middleware")
+    ]
 
 
 def default_config_files() -> list[Path]:
@@ -165,7 +241,7 @@ def embedded_database_url() -> str:
     return f"sqlite:///{embedded_database_path()}"
 
 
-def _freeze(configuration: cfg.ConfigOpts) -> Settings:
+def _freeze(configuration: cfg.ConfigOpts, files: Sequence[str]) -> Settings:
     placement = {
         option.dest: configuration.placement[option.dest] for option in OPTIONS["placement"]
     }
@@ -175,10 +251,26 @@ def _freeze(configuration: cfg.ConfigOpts) -> Settings:
     database = configuration.placement_database
     return Settings(
         debug=configuration.debug,
+        use_json=configuration.use_json,
+        log_file=configuration.log_file,
+        log_dir=configuration.log_dir,
+        log_levels=tuple(configuration.default_log_levels),
         auth_strategy=configuration.api.auth_strategy,
         **placement,
+        cors_allowed_origins=tuple(configuration.cors.allowed_origin or ()),
+        parse_proxy_headers=configuration.oslo_middleware.enable_proxy_headers_parsing,
+        allow_remote_noauth2=configuration.roost.allow_remote_noauth2,
+        url_prefix=_prefix(configuration.roost.url_prefix),
+        files=tuple(files),
         optimize_for_wide_provider_trees=configuration.workarounds.optimize_for_wide_provider_trees,
         database=DatabaseSettings(
             **{option.dest: database[option.dest] for option in OPTIONS["placement_database"]}
         ),
     )
+
+
+def _prefix(text: str) -> str:
+    prefix = text.rstrip("/")
+    if prefix and not prefix.startswith("/"):
+        raise ValueError(f"[roost]url_prefix is {text!r}, but a path begins with a slash")
+    return prefix

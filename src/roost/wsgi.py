@@ -2,22 +2,25 @@
 
 Importing this module does nothing else. The application is built with the first request, in the
 process that serves it: so a server may import it before it forks, and each process opens its own
-connections.
+connections. It answers while the database is away: with 503, and on the paths beside the API.
 """
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
-from roost.api import error_table, errors
+from roost import logs
+from roost.api import error_table, outside
 from roost.api.application import create_application
 from roost.errors import Unavailable
 from roost.service import Roost
 from roost.settings import Settings, SettingsError, embedded_database_path, load_settings
 from roost.store import migrate, standard
+from roost.store.placement import IncompleteIds
 from roost.store.store import Store
 
 LOG = logging.getLogger(__name__)
@@ -35,8 +38,9 @@ def build_application(
     """The whole service in one object.
 
     Without settings, they are read as configured; the two arguments after them win. The tables
-    are created or migrated first if `sync`, or [placement_database]sync_on_startup, says so, or
-    if no database is configured and so the embedded one is used.
+    are created or migrated before the first request that needs them if `sync`, or
+    [placement_database]sync_on_startup, says so, or if no database is configured and so the
+    embedded one is used.
     """
     settings = load_settings() if settings is None else settings
     if auth_strategy is not None:
@@ -46,20 +50,38 @@ def build_application(
     if database_url is not None:
         database = msgspec.structs.replace(settings.database, connection=database_url)
         settings = msgspec.structs.replace(settings, database=database)
-    check_authentication(settings)
+    return create_application(_open(settings, sync=sync))
+
+
+@contextmanager
+def open_application(settings: Settings, *, sync: bool) -> Iterator[Application]:
+    """The service for a while, in this process; it leaves no connection behind."""
+    roost = _open(settings, sync=sync)
+    try:
+        if sync:
+            roost.open()
+        yield create_application(roost)
+    finally:
+        roost.close()
+
+
+def incomplete_ids(settings: Settings) -> IncompleteIds:
+    """Whose the consumers are that nobody was named for."""
+    return IncompleteIds(
+        project=settings.incomplete_consumer_project_id, user=settings.incomplete_consumer_user_id
+    )
+
+
+def _open(settings: Settings, *, sync: bool | None) -> Roost:
     store = open_store(settings)
-    if sync or (sync is None and settings.database.connection is None):
-        migrate.sync(store.engine)
-    standard.synchronise(store)
-    return create_application(Roost(store, settings))
+    sync = settings.database.connection is None if sync is None else sync
 
+    def prepare() -> None:
+        if sync:
+            migrate.sync(store.engine, incomplete_ids(settings))
+        standard.synchronise(store)
 
-def check_authentication(settings: Settings) -> None:
-    if settings.auth_strategy != "noauth2":
-        raise SettingsError(
-            f"[api]auth_strategy is {settings.auth_strategy}, which this version of roost does not "
-            "offer yet; for tests and development set it to noauth2 (every token is believed)"
-        )
+    return Roost(store, settings, prepare)
 
 
 def open_store(settings: Settings) -> Store:
@@ -82,7 +104,7 @@ def open_store(settings: Settings) -> Store:
 
 
 class LazyApplication:
-    """Builds an application with its first request, or with a later one if the database is away."""
+    """Builds an application with its first request."""
 
     def __init__(self, build: Callable[[], Application]) -> None:
         self._build = build
@@ -93,25 +115,24 @@ class LazyApplication:
         self, environ: dict[str, Any], start_response: Callable[..., Any]
     ) -> Iterable[bytes]:
         # Threads that come at the same time wait for the first to build.
-        with self._lock:
-            if self._application is None:
-                try:
-                    self._application = self._build()
-                except Unavailable as error:
-                    LOG.warning("not started yet: %s", error)
-                    return _unavailable(error, start_response)
+        if self._application is None:
+            with self._lock:
+                if self._application is None:
+                    try:
+                        self._application = self._build()
+                    except SettingsError as error:
+                        # The server runs already; its operator finds the reason in its log.
+                        LOG.error("not started: %s", error)
+                        refusal = error_table.to_http(Unavailable(str(error)))
+                        return outside.refuse(refusal, environ, start_response)
         return self._application(environ, start_response)
 
 
-def _unavailable(error: Unavailable, start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """What the application itself would answer, if there were one."""
-    refusal = error_table.to_http(error)
-    body, content_type = errors.render(
-        refusal, errors.RequestFacts(), errors.JSON, errors.new_request_id(), with_code=True
-    )
-    headers = {"content-type": content_type, "content-length": str(len(body)), **refusal.headers}
-    start_response("503 Service Unavailable", list(headers.items()))
-    return [body]
+def build_configured() -> Application:
+    """The service as it is configured, with its logs: for servers that configure neither."""
+    settings = load_settings()
+    logs.configure(settings)
+    return build_application(settings=settings)
 
 
-application = LazyApplication(build_application)
+application = LazyApplication(build_configured)

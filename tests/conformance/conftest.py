@@ -7,30 +7,19 @@ from pathlib import Path
 import pytest
 
 from conformance.selection import Case
+from conformance.servers import Servers
 from conformance.subject import Subject
-from roost_server import RoostServer
 from servers import DATABASES
-
-# The files run with the rules that were in force before the reference's new policy defaults.
-CONFIGURATION = """\
-[oslo_policy]
-enforce_new_defaults = false
-"""
 
 
 @pytest.fixture(scope="session", params=DATABASES)
 def subject(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Subject]:
-    """One `roost serve` for all files on one kind of database."""
+    """All files on one kind of database, each on a server with the configuration it needs."""
     folder = tmp_path_factory.mktemp(request.param)
-    config_file = folder / "placement.conf"
-    config_file.write_text(CONFIGURATION)
     database_url = new_database(request, folder)
-    with (
-        RoostServer(database_url, folder, config_file=config_file) as server,
-        Subject(server.url, database_url) as subject,
-    ):
+    with Servers(database_url, folder) as servers, Subject(servers.url, database_url) as subject:
         yield subject
 
 

@@ -357,7 +357,27 @@ def both_directions(bandwidth: int) -> dict[str, int]:
     return {"NET_BW_EGR_KILOBIT_PER_SEC": bandwidth, "NET_BW_IGR_KILOBIT_PER_SEC": bandwidth}
 
 
+class CORSFixture(APIFixture):
+    """On a server that pages from elsewhere may use."""
+
+
+class OpenPolicyFixture(APIFixture):
+    """On a server whose policy file lets everybody do everything."""
+
+
+class SecureRBACPolicyFixture(APIFixture):
+    """On a server with the rules of today."""
+
+
+class LegacyRBACPolicyFixture(APIFixture):
+    """On a server with the rules that were in force before."""
+
+
 FIXTURES = (
+    CORSFixture,
+    OpenPolicyFixture,
+    SecureRBACPolicyFixture,
+    LegacyRBACPolicyFixture,
     APIFixture,
     AllocationFixture,
     SharedStorageFixture,

@@ -1,6 +1,5 @@
-"""Which of the reference's test files run, and how one test in them is named."""
+"""The reference's test files, and how one test in them is named."""
 
-import fnmatch
 import functools
 import importlib.resources
 from dataclasses import dataclass
@@ -11,14 +10,6 @@ from gabbi import utils
 
 # The files are read from the installed distribution, never copied.
 FOLDER = Path(str(importlib.resources.files("placement"))) / "tests" / "functional" / "gabbits"
-
-# Files that do not run yet, and what they wait for.
-LEFT_OUT = {
-    "*-rbac.yaml": "policy rules with scopes and roles",
-    "*-policy.yaml": "a policy file",
-    "cors.yaml": "the CORS middleware",
-    "non-cors.yaml": "the CORS middleware",
-}
 
 # Requests that no HTTP client sends and every HTTP server refuses before the application sees
 # them. The status is still checked; the wording of the refusal is the HTTP server's own.
@@ -42,12 +33,8 @@ class Case:
 
 
 def files() -> list[str]:
-    """The names of the files that run."""
-    return [
-        path.name
-        for path in sorted(FOLDER.glob("*.yaml"))
-        if not any(fnmatch.fnmatch(path.name, pattern) for pattern in LEFT_OUT)
-    ]
+    """The names of all files."""
+    return [path.name for path in sorted(FOLDER.glob("*.yaml"))]
 
 
 @functools.cache
@@ -57,7 +44,7 @@ def content(file: str) -> dict[str, Any]:
 
 
 def cases() -> list[Case]:
-    """Every request of every file that runs, in order."""
+    """Every request of every file, in order."""
     return [
         Case(file=file, position=position, name=test["name"])
         for file in files()

@@ -3,7 +3,7 @@
 import copy
 import http.client
 import unittest
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -19,9 +19,9 @@ from conformance.selection import Case
 
 
 class Subject:
-    """One server and its database."""
+    """A database, and the server for each file."""
 
-    def __init__(self, server_url: str, database_url: str) -> None:
+    def __init__(self, server_url: Callable[[str], str], database_url: str) -> None:
         self._server_url = server_url
         self._engine = sa.create_engine(database_url)
         self._file: str | None = None
@@ -62,8 +62,9 @@ class Subject:
         self._file = file
         self._world_error = None
         try:
+            url = self._server_url(file)
             tables.empty(self._engine)
-            self._suite = build_suite(file, self._server_url)
+            self._suite = build_suite(file, url)
             self._suite.start(unittest.TestResult())
         except Exception as error:
             # Kept, so that each test of the file fails for the real reason.

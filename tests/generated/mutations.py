@@ -12,7 +12,7 @@ from generated import hostile
 from generated.catalogue import Valid
 from generated.changes import Draw, changed, changed_text, changed_value, places
 from generated.odd_json import write
-from generated.subject import TOKEN, version_header
+from generated.subject import ROLES, TOKEN, version_header
 from generated.wire import RawRequest
 from roost.api.versions import VERSIONS
 
@@ -120,7 +120,7 @@ def mutated(draw: Draw, valid: Sequence[Valid]) -> RawRequest:
         start.path.split("/"),
         list(start.query),
         start.body,
-        dict([TOKEN, version_header(start.version)]),
+        dict([TOKEN, ROLES, version_header(start.version)]),
     )
     if start.body is not None:
         draft.headers[b"content-type"] = b"application/json"

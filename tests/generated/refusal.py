@@ -5,7 +5,7 @@ from typing import Any
 
 from generated.odd_json import write
 from generated.small_world import CN2, CONSUMER_NEW, GENERATIONS, SPARE, consumer_body
-from generated.subject import TOKEN, VERSION_NEWEST, version_header
+from generated.subject import ROLES, TOKEN, VERSION_NEWEST, version_header
 from generated.wire import RawRequest
 
 JSON = b"application/json"
@@ -35,7 +35,7 @@ def refusal(
 ) -> Refusal:
     """A refusal of "METHOD /target"."""
     method, _, target = line.partition(" ")
-    headers = [TOKEN, version_header(version)]
+    headers = [TOKEN, ROLES, version_header(version)]
     if body is not None and content_type is not None:
         headers.append((b"content-type", content_type))
     if body is not None and not isinstance(body, bytes):

@@ -13,6 +13,8 @@ from generated.wire import Answer, RawRequest, send
 from roost_server import RoostServer
 
 TOKEN = (b"x-auth-token", b"admin")
+# The reshaper is for services.
+ROLES = (b"x-roles", b"admin,service")
 VERSION_NEWEST = "1.39"
 SINCE_CODE = (1, 23)
 
@@ -33,7 +35,7 @@ def plain_request(
     method: str, target: str, body: object = None, version: str = VERSION_NEWEST
 ) -> RawRequest:
     """A request as well-behaved clients send it."""
-    headers = (TOKEN, version_header(version))
+    headers = (TOKEN, ROLES, version_header(version))
     if body is None:
         return RawRequest(method.encode(), target.encode(), headers)
     content_type = (b"content-type", b"application/json")

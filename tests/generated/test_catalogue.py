@@ -1,12 +1,19 @@
 """The requests that others are made from are good, and there is one for every route."""
 
+import re
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
 from generated.catalogue import VALID, Valid
 from generated.subject import Subject, plain_request
+from roost.api import openapi
+from roost.api.openapi import EXTENSION
 from roost.api.routes import ROUTES, Route
+from roost.api.schemas import checks_of
+
+DOCUMENT = openapi.document(())
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
@@ -19,3 +26,39 @@ def test_a_valid_request_succeeds(subject: Subject, valid: Valid) -> None:
     target = f"{valid.path}?{urlencode(valid.query)}" if valid.query else valid.path
     answer = subject.check(plain_request(valid.method, target, valid.body, valid.version))
     assert answer.status < 300, answer
+    assert str(answer.status) in documented(valid)["responses"]
+
+
+@pytest.mark.parametrize("valid", [valid for valid in VALID if valid.body is not None], ids=str)
+def test_a_valid_body_is_documented(valid: Valid) -> None:
+    (content,) = documented(valid)["requestBody"]["content"].values()
+    forms = content["schema"].get("anyOf", [content["schema"]])
+    version = number(valid.version)
+    (form,) = (
+        form
+        for form in forms
+        if number(form[EXTENSION]["min-ver"]) <= version <= number(form[EXTENSION]["max-ver"])
+    )
+    checks_of(form).exact.validate(valid.body)
+
+
+@pytest.mark.parametrize("valid", [valid for valid in VALID if valid.query], ids=str)
+def test_a_valid_query_is_documented(valid: Valid) -> None:
+    known = {
+        parameter["name"] + parameter[EXTENSION].get("suffix", "").join(("(", ")?"))
+        for parameter in documented(valid)["parameters"]
+        if parameter.get("in") == "query"
+        and number(parameter[EXTENSION]["min-ver"]) <= number(valid.version)
+    }
+    for name, _ in valid.query:
+        assert any(re.fullmatch(pattern, name) for pattern in known), name
+
+
+def documented(valid: Valid) -> dict[str, Any]:
+    """What the document says of the route that serves a request."""
+    (route,) = (route for route in ROUTES if valid.is_served_by(route))
+    return dict(DOCUMENT["paths"][route.path][route.method.lower()])
+
+
+def number(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))

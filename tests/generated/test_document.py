@@ -1,10 +1,10 @@
-"""Requests that are made from an OpenAPI document of the API, valid ones and others."""
+"""Requests that are made from the OpenAPI document of the API, valid ones and others."""
 
 import schemathesis
 from schemathesis import Case
 from schemathesis.checks import not_a_server_error
 
-from generated.document import BODIES, QUERIES, current_routes, make_document
+from generated.document import make_document
 from generated.examples import DETERMINISTIC, LONG, example_settings
 from generated.subject import Subject, check_error
 from generated.wire import Answer
@@ -13,12 +13,6 @@ DOCUMENT = schemathesis.openapi.from_dict(make_document())
 DOCUMENT.config.generation.update(deterministic=DETERMINISTIC)
 # Every boundary of every schema, in turn: thousands of requests, for a long run.
 DOCUMENT.config.phases.coverage.enabled = LONG
-
-
-def test_the_document_has_every_body_and_query() -> None:
-    routes = {(route.method, route.path): route for route in current_routes()}
-    assert BODIES.keys() == {key for key, route in routes.items() if route.reads_json}
-    assert QUERIES.keys() <= routes.keys()
 
 
 @DOCUMENT.parametrize()

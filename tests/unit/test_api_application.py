@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -289,6 +289,8 @@ def broken_application(error: Exception) -> wsgi.Application:
     from roost.api.application import create_application
 
     class Broken:
+        settings = Settings(auth_strategy="noauth2")
+
         def __getattr__(self, name: str) -> Any:
             raise error
 
@@ -341,22 +343,16 @@ def test_the_application_is_built_once_and_by_the_first_request() -> None:
     assert built == [1]
 
 
-def test_the_application_is_built_later_if_the_database_is_away() -> None:
-    results: list[Callable[[], wsgi.Application]] = []
+def test_a_keystone_that_is_not_configured_is_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def build() -> wsgi.Application:
+        url = f"sqlite:///{tmp_path / 'roost.db'}"
+        return wsgi.build_application(settings=Settings(), database_url=url, sync=True)
 
-    def away() -> wsgi.Application:
-        raise Unavailable("not yet")
-
-    lazy = wsgi.LazyApplication(lambda: results.pop(0)())
-    results += [away, lambda: lambda environ, start_response: [b"served"]]
-    started = Started()
-    assert b"errors" in b"".join(lazy({}, started))
-    assert started.status.startswith("503 ")
-    assert list(lazy({}, started)) == [b"served"]
-
-
-def test_keystone_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="auth_strategy is keystone"):
-        wsgi.build_application(
-            settings=Settings(), database_url=f"sqlite:///{tmp_path / 'roost.db'}"
-        )
+    with pytest.raises(SettingsError, match="set auth_type"):
+        build()
+    # A server that has loaded us already gets an answer, and its operator the reason.
+    with client_of(wsgi.LazyApplication(build)) as client:
+        assert client.get("/resource_providers").status_code == 503
+    assert "set auth_type" in caplog.text

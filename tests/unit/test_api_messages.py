@@ -1,11 +1,11 @@
-"""Versions, errors, identities and policy: the parts of the API that need no service."""
+"""Versions, errors and identities: the parts of the API that need no service."""
 
 import json
 
 import pytest
 
 from roost import errors as refusals
-from roost.api import auth, error_table, errors, policy, versions, wording
+from roost.api import auth, error_table, errors, versions, wording
 from roost.api.errors import HttpError, RequestFacts
 from roost.api.routes import ROUTES
 
@@ -139,11 +139,13 @@ def test_wording() -> None:
 
 
 # ---------------------------------------------------------------------------------------------
-# Identities and policy
+# Identities
 
 
 def identity(**headers: str) -> auth.Identity:
-    return auth.identify({name.replace("_", "-"): headers[name] for name in headers}.get)
+    return auth.identify_anyone(
+        {name.replace("_", "-"): headers[name] for name in headers}.get, "127.0.0.1"
+    )
 
 
 def test_no_token() -> None:
@@ -161,31 +163,6 @@ def test_tokens() -> None:
     assert identity(x_auth_token="admin", x_roles="Reader, MEMBER").roles == {"reader", "member"}
     assert identity(x_auth_token="").roles == frozenset()
     assert identity(x_auth_token="admin", openstack_system_scope="all").system_scope
-
-
-RULE = "placement:traits:list"
-
-
-def forbidden(rule: str, project: str | None = None, **headers: str) -> str:
-    with pytest.raises(HttpError) as caught:
-        policy.check(identity(**headers), rule, project)
-    assert caught.value.status == 403
-    return caught.value.message
-
-
-def test_policy() -> None:
-    policy.check(identity(x_auth_token="admin"), RULE)
-    policy.check(identity(x_auth_token="user", x_roles="service"), RULE)
-    message = f"Policy does not allow {RULE} to be performed."
-    assert forbidden(RULE, x_auth_token="user") == message
-    assert forbidden(RULE, x_auth_token="user", x_roles="reader") == message
-    assert forbidden(RULE, x_auth_token="admin", openstack_system_scope="all") == RULE
-
-
-def test_readers_see_what_their_own_project_uses() -> None:
-    policy.check(identity(x_auth_token="user:home", x_roles="reader"), policy.USAGES, "home")
-    assert forbidden(policy.USAGES, "away", x_auth_token="user:home", x_roles="reader")
-    assert forbidden(policy.USAGES, None, x_auth_token="user:home", x_roles="reader")
 
 
 # ---------------------------------------------------------------------------------------------

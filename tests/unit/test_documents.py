@@ -6,7 +6,9 @@ from pathlib import Path
 import click
 import pytest
 
+from roost import metrics
 from roost.api import error_table
+from roost.api.operating import OPEN_ROUTES
 from roost.api.routes import ROUTES
 from roost.api.versions import VERSIONS
 from roost.cli.main import roost as program
@@ -15,6 +17,7 @@ from roost.settings import OPTIONS
 ROOT = Path(__file__).parents[2]
 API = (ROOT / "docs" / "api.md").read_text()
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
+MONITORING = (ROOT / "docs" / "monitoring.md").read_text()
 README = (ROOT / "README.md").read_text()
 CODES = {
     value
@@ -45,6 +48,18 @@ def test_every_error_code_is_documented(code):
 )
 def test_every_option_is_documented(group, option):
     assert f"| {group} | `{option}` |" in CONFIGURATION
+
+
+@pytest.mark.parametrize("path", [route.path for route in OPEN_ROUTES])
+def test_every_path_beside_the_api_is_documented(path):
+    assert f"| `{path}` |" in API
+    assert f"| `{path}` |" in MONITORING
+
+
+@pytest.mark.parametrize("family", list(metrics.REGISTRY.collect()), ids=lambda family: family.name)
+def test_every_metric_is_documented(family):
+    name = f"{family.name}_total" if family.type == "counter" else family.name
+    assert f"| `{name}` |" in MONITORING
 
 
 def commands(group, prefix):

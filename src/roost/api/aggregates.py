@@ -25,10 +25,10 @@ def get(roost: Roost, request: Request, uuid: str) -> Reply:
 
 
 def put(roost: Roost, request: Request, uuid: str) -> Reply:
-    carries_generation = request.version >= (1, 19)
+    carries_generation = request.version >= schema.SINCE_GENERATION
     body = bodies.read(
         request.body,
-        schema.PUT if carries_generation else schema.PUT_LIST,
+        schema.put(request.version),
         missing=functools.partial(read_provider, roost, uuid=uuid),
     )
     aggregates = body["aggregates"] if carries_generation else body
@@ -46,6 +46,6 @@ def put(roost: Roost, request: Request, uuid: str) -> Reply:
 
 def _show(found: ProviderAggregates, version: Version) -> Reply:
     body: dict[str, object] = {"aggregates": found.aggregates}
-    if version >= (1, 19):
+    if version >= schema.SINCE_GENERATION:
         body["resource_provider_generation"] = found.generation
     return Reply(body=body, shows_state=True)

@@ -1,12 +1,13 @@
 """The WSGI application: the framework's side of the API.
 
-A request passes authentication, then the negotiation of its version, then the table of routes,
-then the checks of its headers, then policy; then its handler sees it. Whatever is raised on the
-way becomes a response in one place.
+A request passes what stands in front (`pipeline`), authentication, then the negotiation of its
+version, then the table of routes, then the checks of its headers, then policy; then its handler
+sees it. Whatever is raised on the way becomes a response in one place.
 """
 
 import functools
 import logging
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from http import HTTPStatus
 from types import SimpleNamespace
@@ -16,17 +17,25 @@ import falcon
 import msgspec
 from falcon.constants import COMBINED_METHODS
 
-from roost.api import auth, error_table, errors, incoming, policy, versions
+from roost import metrics
+from roost.api import auth, error_table, errors, incoming, meter, operating, versions
+from roost.api.entrance import REQUEST_ID, REQUEST_ID_HEADER, Application
 from roost.api.errors import HttpError
 from roost.api.messages import Reply
-from roost.api.routes import ROUTES, Route
+from roost.api.pipeline import in_front_of
+from roost.api.policy import Policy, policy_of
+from roost.api.routes import ROUTES, OpenRoute, Route
 from roost.api.versions import Version
 from roost.errors import RoostError
+from roost.readiness import Readiness
 from roost.service import Roost
 
 LOG = logging.getLogger(__name__)
 
-REQUEST_ID_HEADER = "x-openstack-request-id"
+App = falcon.App[falcon.Request, falcon.Response]
+
+# Everybody may ask which versions there are.
+OPEN_PATHS = frozenset({"", "/"}) | operating.OPEN_PATHS
 
 # From this version on replies say when what they show was last written.
 SINCE_LAST_MODIFIED = (1, 15)
@@ -34,9 +43,14 @@ SINCE_LAST_MODIFIED = (1, 15)
 SINCE_ERROR_CODE = (1, 23)
 
 
-def create_application(roost: Roost) -> falcon.App[falcon.Request, falcon.Response]:
+def create_application(roost: Roost) -> Application:
     """The API of this service, for any WSGI server."""
-    application = falcon.App(middleware=[Front()])
+    settings = roost.settings
+    identify = auth.identification(
+        settings.auth_strategy, allow_remote_noauth2=settings.allow_remote_noauth2
+    )
+    policy = policy_of(settings)
+    application = falcon.App(middleware=[Front(identify)])
     # A response without a body has no content type; replies with one name it themselves.
     application.resp_options.default_media_type = None  # type: ignore[assignment]
     # The second replaces the framework's own handler, which is found first for its own errors.
@@ -44,37 +58,54 @@ def create_application(roost: Roost) -> falcon.App[falcon.Request, falcon.Respon
     application.add_error_handler(falcon.HTTPError, refuse)
     for path in dict.fromkeys(route.path for route in ROUTES):
         routes = [route for route in ROUTES if route.path == path]
-        respond = functools.partial(_respond, roost, routes)
-        # Every method comes here, so that the table alone decides which ones there are.
-        responders = {f"on_{method.lower()}": respond for method in COMBINED_METHODS}
-        application.add_route(path, SimpleNamespace(**responders))
-    return application
+        _add(application, path, functools.partial(_respond, roost, policy, routes))
+    readiness = Readiness(roost)
+    for open_route in operating.OPEN_ROUTES:
+        respond = functools.partial(_respond_openly, readiness, open_route)
+        _add(application, open_route.path, respond)
+    return in_front_of(
+        application, settings, open_paths=OPEN_PATHS, quiet_paths=operating.OPEN_PATHS
+    )
+
+
+def _add(application: App, path: str, respond: Callable[..., None]) -> None:
+    # Every method comes here, so that the tables alone decide which ones there are.
+    responders = {f"on_{method.lower()}": respond for method in COMBINED_METHODS}
+    application.add_route(path, SimpleNamespace(**responders))
 
 
 class Front:
     """What happens before a path is looked at."""
 
+    def __init__(self, identify: auth.Identify) -> None:
+        self._identify = identify
+
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
         context = request.context
         _begin(request, response)
-        # Everybody may ask which versions there are.
-        context.identity = None if request.path == "/" else auth.identify(request.get_header)
-        context.version = versions.negotiate(request.get_header(versions.HEADER))
+        context.identity = None
+        if request.path not in OPEN_PATHS:
+            context.identity = self._identify(request.get_header, request.remote_addr)
+        if request.path not in operating.OPEN_PATHS:
+            context.version = versions.negotiate(request.get_header(versions.HEADER))
 
 
 def _begin(request: falcon.Request, response: falcon.Response) -> None:
-    request.context.request_id = errors.new_request_id()
+    request.context.request_id = request.env[REQUEST_ID]
     request.context.version = None
     response.set_header(REQUEST_ID_HEADER, request.context.request_id)
 
 
 def _respond(
     roost: Roost,
+    policy: Policy,
     routes: list[Route],
     request: falcon.Request,
     response: falcon.Response,
     **parameters: str,
 ) -> None:
+    request.env[meter.ROUTE] = routes[0].path
+    roost.open()
     version = request.context.version
     incoming.check_length(request)
     if any(not value or "\0" in value for value in parameters.values()):
@@ -84,9 +115,23 @@ def _respond(
     incoming.check_media_types(request, route)
     message = incoming.read(request, version)
     if route.rule is not None:
-        project = route.project_of(message) if route.project_of else None
-        policy.check(request.context.identity, route.rule, project)
+        sender = request.context.identity
+        project = route.project_of(message) if route.project_of else sender.project
+        policy.check(sender, route.rule, project)
     _send(route.handler(roost, message, **parameters), version, request, response)
+
+
+def _respond_openly(
+    readiness: Readiness, route: OpenRoute, request: falcon.Request, response: falcon.Response
+) -> None:
+    request.env[meter.ROUTE] = route.path
+    if request.method != "GET":
+        raise _not_allowed(["GET"])
+    reply = route.answer(readiness, request.root_path)
+    response.status = reply.status
+    response.content_type = route.content_type
+    response.data = reply.body
+    response.set_header("cache-control", "no-cache")
 
 
 def _choose(routes: list[Route], method: str, version: Version) -> Route:
@@ -97,8 +142,11 @@ def _choose(routes: list[Route], method: str, version: Version) -> Route:
             return route
     if known and known[0].status_before == 404:
         raise HttpError(404)
-    allowed = dict.fromkeys(r.method for r in routes if r not in known)
-    raise HttpError(
+    raise _not_allowed(dict.fromkeys(route.method for route in routes if route not in known))
+
+
+def _not_allowed(allowed: Iterable[str]) -> HttpError:
+    return HttpError(
         405,
         "The method specified is not allowed for this resource.",
         headers={"allow": ", ".join(allowed)},
@@ -137,6 +185,10 @@ def refuse(
         # The framework refuses some methods before anybody has seen the request.
         _begin(request, response)
     refusal = _as_http(request, error)
+    if refusal.status == HTTPStatus.CONFLICT:
+        # Verbs put their own sentences around what was refused.
+        refused = error.__cause__ if isinstance(error, HttpError) else error
+        metrics.CONFLICTS.labels(type(refused or error).__name__).inc()
     version = request.context.version
     media_type = incoming.error_media_type(request)
     facts = errors.RequestFacts(

@@ -18,6 +18,21 @@ QUERY_BAD_VALUE = "placement.query.bad_value"
 QUERY_DUPLICATE_KEY = "placement.query.duplicate_key"
 QUERY_MISSING_VALUE = "placement.query.missing_value"
 
+CODES = frozenset(
+    {
+        CODE_DEFAULT,
+        CONCURRENT_UPDATE,
+        DUPLICATE_NAME,
+        INVENTORY_IN_USE,
+        PROVIDER_CANNOT_DELETE_PARENT,
+        PROVIDER_IN_USE,
+        PROVIDER_NOT_FOUND,
+        QUERY_BAD_VALUE,
+        QUERY_DUPLICATE_KEY,
+        QUERY_MISSING_VALUE,
+    }
+)
+
 # How long a client should wait before it asks again, when the database is away.
 RETRY_AFTER_SECONDS = 1
 

@@ -26,3 +26,10 @@ class Reply(Value, frozen=True, kw_only=True):
     # not be cached. Replies to verbs without a body mostly show nothing.
     shows_state: bool = False
     modified: datetime | None = None
+
+
+class OpenReply(Value, frozen=True, kw_only=True):
+    """One response to an open route, whatever the client says that it accepts."""
+
+    status: int = 200
+    body: bytes

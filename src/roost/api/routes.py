@@ -14,7 +14,7 @@ from roost.api import (
     traits,
     usages,
 )
-from roost.api.messages import Reply, Request
+from roost.api.messages import OpenReply, Reply, Request
 from roost.api.versions import VERSION_MAX, VERSION_MIN
 from roost.model import Value
 
@@ -43,6 +43,16 @@ class Route(Value, frozen=True):
     @property
     def gives_json(self) -> bool:
         return self.method == "GET" and not self.without_json
+
+
+class OpenRoute(Value, frozen=True):
+    """A path beside the API, for GET alone: without a token, a version or a policy."""
+
+    path: str
+    summary: str
+    answer: Callable[..., OpenReply]
+    content_type: str
+    statuses: tuple[int, ...] = (200,)
 
 
 _PROVIDERS = "/resource_providers"

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from roost.cli.failure import Failure
-from roost.settings import Settings, SettingsError, default_config_files, load_settings
+from roost.settings import Settings, SettingsError, Values, default_config_files, load_settings
 
 
 def read_settings(
-    config_files: tuple[Path, ...], database: str | None = None, auth: str | None = None
+    config_files: tuple[Path, ...], database: str | None = None, given: Values | None = None
 ) -> Settings:
-    """The settings, with what the command line says on top."""
-    given = {("placement_database", "connection"): database, ("api", "auth_strategy"): auth}
+    """The settings, with what the command line says on top; None is not said."""
+    given = {("placement_database", "connection"): database, **(given or {})}
     # Somebody who has configured nothing tries roost out. Somebody who has, and has not said how
     # to authenticate, must never get a service without authentication.
     configured = bool(config_files or default_config_files())

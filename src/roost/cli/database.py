@@ -41,3 +41,31 @@ def version(database: str | None, config_files: tuple[Path, ...]) -> None:
         where = database_shown(settings.database_url)
         raise Failure(f"{where} has no tables of roost yet: run `roost db sync`")
     click.echo(found)
+
+
+@database.command()
+@click.option("--fix", is_flag=True, help="Repair what is safe to repair, after asking.")
+@click.option("--yes", is_flag=True, help="With --fix: do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@database_option
+@config_file_option
+def check(
+    fix: bool, yes: bool, as_json: bool, database: str | None, config_files: tuple[Path, ...]
+) -> None:
+    """Look for what is wrong in the tables, and compare them with what would be served.
+
+    Only reads, unless --fix is given; may run while roost serves. What is not safe to repair is
+    shown with what an operator can do.
+
+    Exit code 0: nothing found (or nothing left after --fix); 1: something found; 2: wrong usage.
+    """
+    from roost.cli.check import check_tables
+    from roost.cli.configuration import read_settings
+
+    if yes and not fix:
+        raise click.UsageError("--yes goes with --fix")
+    if as_json and fix and not yes:
+        raise click.UsageError("--json asks no question: say --yes too")
+    settings = read_settings(config_files, database)
+    if not check_tables(settings, fix=fix, yes=yes, as_json=as_json):
+        raise SystemExit(1)

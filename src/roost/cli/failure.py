@@ -3,3 +3,7 @@
 
 class Failure(Exception):
     """The command cannot do what it was asked; the message is one line for the user."""
+
+    def __init__(self, message: str, *, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code

@@ -6,9 +6,12 @@ import click
 from click.shell_completion import get_completion_class
 
 from roost import __version__
+from roost.cli.agent import agent
 from roost.cli.database import database
 from roost.cli.failure import Failure
 from roost.cli.serve import serve
+from roost.cli.status import status
+from roost.cli.tree import tree
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -37,13 +40,16 @@ def completion(shell: str) -> None:
 
 roost.add_command(serve)
 roost.add_command(database)
+roost.add_command(tree)
+roost.add_command(agent)
+roost.add_command(status)
 
 
 def main() -> None:
-    """Run the command; what cannot be done is one line on stderr and exit code 1."""
+    """Run the command; what cannot be done is one line on stderr and an exit code."""
     try:
         # Bad usage ends here with exit code 2, as click does it.
         roost(prog_name="roost")
     except Failure as failure:
         click.echo(f"roost: {failure}", err=True)
-        sys.exit(1)
+        sys.exit(failure.exit_code)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from roost import metrics_folder
 from roost.cli.options import config_file_option, database_option
 
 
@@ -34,6 +35,13 @@ from roost.cli.options import config_file_option, database_option
     help="Who checks tokens; noauth2 believes every token. "
     "Default: as configured; noauth2 where nothing is configured.",
 )
+@click.option(
+    "--allow-remote-noauth2",
+    is_flag=True,
+    help="Let noauth2 listen on other addresses than this machine's own. Everybody who reaches "
+    "them can then change everything.",
+)
+@click.option("--prefix", help="Serve the API below this path, such as /placement.")
 @config_file_option
 def serve(
     host: str,
@@ -42,6 +50,8 @@ def serve(
     workers: int,
     threads: int,
     auth: str | None,
+    allow_remote_noauth2: bool,
+    prefix: str | None,
     config_files: tuple[Path, ...],
 ) -> None:
     """Serve the API over HTTP.
@@ -51,7 +61,18 @@ def serve(
     [placement_database]sync_on_startup is false.
     """
     from roost.cli.configuration import read_settings
-    from roost.cli.server import run_server
 
-    settings = read_settings(config_files, database, auth)
-    run_server(settings, host=host, port=port, workers=workers, threads=threads)
+    settings = read_settings(
+        config_files,
+        database,
+        {
+            ("api", "auth_strategy"): auth,
+            ("roost", "allow_remote_noauth2"): allow_remote_noauth2 or None,
+            ("roost", "url_prefix"): prefix,
+        },
+    )
+    with metrics_folder.shared_by(workers):
+        # Only here, since it imports what looks for the folder.
+        from roost.cli.server import run_server
+
+        run_server(settings, host=host, port=port, workers=workers, threads=threads)

@@ -1,8 +1,6 @@
 """The HTTP server behind `roost serve`."""
 
 import functools
-import ipaddress
-import logging
 import socket
 
 from granian.constants import Interfaces
@@ -10,7 +8,9 @@ from granian.log import LogLevels
 from granian.server import Server
 from rich.console import Console
 
-from roost import wsgi
+from roost import logs, scrape, wsgi
+from roost.api.auth import is_loopback
+from roost.api.pipeline import check_pipeline
 from roost.cli.failure import Failure
 from roost.cli.show import database_shown
 from roost.cli.tables import sync_tables
@@ -22,15 +22,14 @@ STOP_SECONDS_MAX = 30
 
 def run_server(settings: Settings, *, host: str, port: int, workers: int, threads: int) -> None:
     """Serve until SIGTERM or Ctrl-C, and finish what is in flight then."""
-    try:
-        wsgi.check_authentication(settings)
-    except SettingsError as error:
-        raise Failure(str(error)) from error
+    _refuse_open_door(host, settings)
+    _refuse_unusable(settings)
     _refuse_taken_port(host, port)
     # Once, before there are several workers that would all want to.
     if settings.database.sync_on_startup is not False:
         sync_tables(settings)
     _greet(host, port, settings)
+    scrape.leave()
     server = Server(
         "roost.wsgi:application",
         address=host,
@@ -48,13 +47,29 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int, thread
 
 def load_worker(settings: Settings) -> wsgi.Application:
     """What each worker process serves. The parent has opened nothing that it could inherit."""
-    logging.basicConfig(
-        level=logging.DEBUG if settings.debug else logging.INFO,
-        format="%(asctime)s %(process)d %(levelname)s %(name)s %(message)s",
-    )
+    logs.configure(settings)
     return wsgi.LazyApplication(
         functools.partial(wsgi.build_application, settings=settings, sync=False)
     )
+
+
+def _refuse_open_door(host: str, settings: Settings) -> None:
+    believes = settings.auth_strategy == "noauth2" and not settings.allow_remote_noauth2
+    if believes and not is_loopback(host):
+        raise Failure(
+            f"noauth2 believes every token, so it listens on this machine alone and not on "
+            f"{host}; --allow-remote-noauth2 allows it"
+        )
+
+
+def _refuse_unusable(settings: Settings) -> None:
+    """What each worker would stumble over; better said once, and before anything starts."""
+    try:
+        check_pipeline(settings)
+        logs.handler_of(settings).close()
+        logs.levels_of(settings)
+    except SettingsError as error:
+        raise Failure(str(error)) from error
 
 
 def _refuse_taken_port(host: str, port: int) -> None:
@@ -85,12 +100,3 @@ def _greet(host: str, port: int, settings: Settings) -> None:
 
 def _address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -9,6 +9,7 @@ from typing import TypeVar
 from oslo_db import exception as driver  # type: ignore[import-untyped]
 from sqlalchemy import Connection
 
+from roost.store import pool_metrics
 from roost.store.engine import SNAPSHOT_BEGIN, WRITES, EngineOptions, create_engine, create_reader
 from roost.store.failures import explained
 
@@ -26,6 +27,8 @@ class Database:
         self.options = options
         self.engine = create_engine(url, options)
         self.reader = create_reader(url, options)
+        pool_metrics.register(self.engine, "write")
+        pool_metrics.register(self.reader, "read")
         self.dialect = self.engine.dialect.name
         self.reset()
 

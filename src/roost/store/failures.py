@@ -13,6 +13,7 @@ from oslo_db.sqlalchemy import exc_filters  # type: ignore[import-untyped]
 from sqlalchemy import Engine
 from sqlalchemy import exc as sql
 
+from roost import metrics
 from roost.errors import BadRequest, Unavailable
 
 
@@ -110,6 +111,7 @@ def explained() -> Iterator[None]:
         # does not come here with it, it is retried.
         raise Unavailable(f"The database is not ready: {error}") from error
     except sql.TimeoutError as error:
+        metrics.CONNECTION_TIMEOUTS.inc()
         raise Unavailable("All connections to the database are in use.") from error
     except (sql.DBAPIError, driver.DBError) as error:
         message = str(error)

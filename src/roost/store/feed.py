@@ -49,6 +49,10 @@ class Feed:
         if self._stillness is not None:
             self._stillness.close()
 
+    def reach(self) -> None:
+        """Find out whether the database answers."""
+        self._database.read(_writers)
+
     def load(self) -> tuple[Position, Rows]:
         """Every row of the tables, and where in the feed that is."""
         for _ in range(LOAD_ATTEMPTS):

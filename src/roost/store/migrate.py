@@ -1,8 +1,7 @@
 """Bringing a database to the tables that this release of roost uses.
 
-roost counts its own revisions in `roost_alembic_version`. Placement's `alembic_version` is left
-to Placement: it is read to see whether the tables are the ones roost knows, and written once,
-where roost itself created them, so that Placement can be started on them.
+roost counts its own revisions in `roost_alembic_version`. Placement's tables, and what its
+`alembic_version` says of them, are the matter of `roost.store.placement`.
 """
 
 from collections.abc import Iterator
@@ -16,37 +15,73 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
 from roost.errors import Unavailable
+from roost.store import placement
 from roost.store.engine import WRITES
 from roost.store.failures import explained
+from roost.store.placement import IncompleteIds
 
-VERSION_TABLE = "roost_alembic_version"
-
-# The revision of Placement's own migrations whose tables these are.
-PLACEMENT_REVISION = "a082b8bb98d0"
+VERSION_TABLE = placement.ROOST_VERSION_TABLE
 
 _LOCK_NAME = "roost db sync"
 _LOCK_NUMBER = 7_665_838  # any number that no one else uses for an advisory lock
 _LOCK_SECONDS_MAX = 600
 
 
-def sync(engine: Engine) -> None:
-    """Create or migrate the tables. Harmless when done twice, or by two processes at once."""
+def sync(engine: Engine, incomplete: IncompleteIds = IncompleteIds()) -> None:  # noqa: B008 - frozen
+    """Create or migrate the tables. Harmless when done twice, or by two processes at once.
+
+    Raises `Unavailable`, and changes nothing, where the tables are not those of a roost or a
+    Placement that is known here.
+    """
     with explained(), engine.connect() as connection:
         connection.execution_options(**{WRITES: True})
         with _alone(connection):
+            found = _version(connection)
+            placement.adopt(connection, incomplete, is_first=found is None)
             command.upgrade(_config(connection), "head")
 
 
 def version(engine: Engine) -> str | None:
-    """The revision that the database is at, or None before the first `sync`."""
+    """The revision that the database is at, or None before the first `sync`.
+
+    Raises `Unavailable` where it is the revision of a newer roost.
+    """
     with explained(), engine.connect() as connection:
-        return _context(connection).get_current_revision()
+        return _version(connection)
+
+
+def placement_version(engine: Engine) -> str | None:
+    """The revision of Placement's tables, or None where there are none.
+
+    Raises `Unavailable` where they are not those of a Placement that is known here.
+    """
+    with explained(), engine.connect() as connection:
+        return placement.revision(connection)
 
 
 def is_current(engine: Engine) -> bool:
     """Whether `sync` would have nothing to do."""
-    head = ScriptDirectory.from_config(_config()).get_current_head()
-    return version(engine) == head
+    found = placement_version(engine)
+    return (
+        version(engine) == _scripts().get_current_head()
+        and found is not None
+        and placement.has_every_column(found)
+    )
+
+
+def _version(connection: Connection) -> str | None:
+    found = _context(connection).get_current_heads()
+    known = {script.revision for script in _scripts().walk_revisions()}
+    if not known.issuperset(found):
+        raise Unavailable(
+            f"The tables are at version {', '.join(found)} of a newer roost: use that one. Nothing "
+            "was changed."
+        )
+    return found[0] if found else None
+
+
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config())
 
 
 def _config(connection: Connection | None = None) -> Config:

@@ -1,6 +1,7 @@
 """Reads that the index does not answer: what consumers hold. One statement each."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -122,7 +123,9 @@ class Reads:
                 )
                 for uuid in resources
             },
-            modified=max(max(row.modified, row.consumer_modified) for row in rows),
+            modified=_newest(
+                each for row in rows for each in (row.modified, row.consumer_modified)
+            ),
         )
 
     def provider_consumers(self, provider_uuid: str) -> ProviderConsumers:
@@ -140,7 +143,7 @@ class Reads:
                 uuid: ConsumerShare(generation=generations[uuid], resources=resources[uuid])
                 for uuid in resources
             },
-            modified=max((row.modified for row in held), default=None),
+            modified=_newest(row.modified for row in held),
         )
 
     def project_usages(
@@ -175,6 +178,11 @@ class Reads:
             )
             for kind in usages
         ]
+
+
+def _newest(times: Iterable[datetime | None]) -> datetime | None:
+    """The tables allow rows without a time."""
+    return max((each for each in times if each is not None), default=None)
 
 
 def _usages(resource_class: ColumnElement[Any], amount: ColumnElement[Any]) -> Select[Any]:

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 
 from oslo_db import exception as driver  # type: ignore[import-untyped]
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
+from roost import metrics
 from roost.changes import Changes, Rows
 from roost.errors import ConcurrentUpdate
 from roost.store.database import Database
@@ -102,11 +103,13 @@ class Store:
                         result = unit(transaction)
                     return result
                 except RetryAtOnce:
+                    metrics.RETRY_PROPOSAL.inc()
                     continue
                 except RETRYABLE as error:
                     if attempt >= retry_count:
                         LOG.warning("gave up after %d attempts: %s", attempt + 1, error)
                         raise ConcurrentUpdate() from error
+                    metrics.RETRY_RACE.inc()
                 except driver.DBConnectionError:
                     # Lost before COMMIT: nothing was written. (A loss during COMMIT does not
                     # arrive here, see Writer.) Reads shall not stay with a server that writes
@@ -115,12 +118,24 @@ class Store:
                     self._feed.leave()
                     if attempt >= CONNECT_RETRY_COUNT:
                         raise
+                    metrics.RETRY_CONNECTION.inc()
                 attempt += 1
                 pause = min(_PAUSE_SECONDS_MAX, _PAUSE_SECONDS_MIN * 2**attempt)
                 time.sleep(random.uniform(0, pause))
 
     # -----------------------------------------------------------------------------------------
+    # Looking
+
+    def look(self, question: Callable[[Connection], Result]) -> Result:
+        """The answer to several statements of whoever inspects the tables, as of one moment."""
+        return self._database.read_snapshot(question)
+
+    # -----------------------------------------------------------------------------------------
     # Following
+
+    def reach(self) -> None:
+        """Ask the database for something small, the way that requests do."""
+        self._feed.reach()
 
     def load(self) -> tuple[Position, Rows]:
         """Every row of the tables, and the position in the change feed that belongs to them."""

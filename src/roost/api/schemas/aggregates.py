@@ -2,13 +2,19 @@
 
 from typing import Any
 
+from roost.api.schemas import Schema
+from roost.api.versions import Version
+
+# From this version on the generation of the provider comes along.
+SINCE_GENERATION = (1, 19)
+
 _AGGREGATES: dict[str, Any] = {
     "type": "array",
     "items": {"type": "string", "format": "uuid"},
     "uniqueItems": True,
 }
 
-PUT_LIST = _AGGREGATES  # before 1.19
+PUT_LIST = _AGGREGATES
 
 PUT: dict[str, Any] = {
     "type": "object",
@@ -19,3 +25,7 @@ PUT: dict[str, Any] = {
     "required": ["aggregates", "resource_provider_generation"],
     "additionalProperties": False,
 }
+
+
+def put(version: Version) -> Schema:
+    return PUT if version >= SINCE_GENERATION else PUT_LIST

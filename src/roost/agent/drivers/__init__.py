@@ -1,0 +1,35 @@
+"""Drivers by name: the built-in ones, and whatever a package announces as an entry point."""
+
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+
+from roost.agent.drivers.base import Driver, DriverError
+
+GROUP = "roost.agent.drivers"
+
+# Those of our own, so that they are there even where the package was not installed anew.
+BUILT_IN = {
+    "linux": "roost.agent.drivers.linux:LinuxDriver",
+    "file": "roost.agent.drivers.file:FileDriver",
+}
+
+
+def load_driver(name: str, options: Mapping[str, str]) -> Driver:
+    """The driver of a name, with its options."""
+    known = _known()
+    if name not in known:
+        raise DriverError(f"There is no driver {name!r}; there are {', '.join(sorted(known))}.")
+    try:
+        kind = known[name].load()
+    except Exception as error:  # whatever somebody else's module does while it is imported
+        raise DriverError(
+            f"The driver {name!r} ({known[name].value}) cannot be loaded: {error}"
+        ) from error
+    if not (isinstance(kind, type) and issubclass(kind, Driver)):
+        raise DriverError(f"The driver {name!r} ({known[name].value}) is no Driver.")
+    return kind(options)
+
+
+def _known() -> dict[str, EntryPoint]:
+    found = {name: EntryPoint(name, value, GROUP) for name, value in BUILT_IN.items()}
+    return found | {each.name: each for each in entry_points(group=GROUP)}

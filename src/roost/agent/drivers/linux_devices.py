@@ -1,0 +1,132 @@
+"""The devices of a Linux machine that consumers can have: network functions, GPUs, disks."""
+
+import re
+
+import os_resource_classes  # type: ignore[import-untyped]
+import os_traits  # type: ignore[import-untyped]
+
+from roost.agent.drivers.linux_files import Files
+from roost.model import Value
+
+_PCI = "/sys/bus/pci/devices"
+_BLOCK = "/sys/block"
+_SECTOR_BYTES = 512  # the unit of `size`, whatever the device's own sectors are
+_GIB = 2**30
+
+# Who makes GPUs that are worth giving away. A server's display is not one: it belongs to its
+# management controller, or to the hypervisor it runs on.
+_GPU_VENDORS = {"10de": "NVIDIA", "1002": "AMD", "8086": "INTEL"}
+
+
+class Device(Value, frozen=True, kw_only=True):
+    """A PCI device that becomes a provider."""
+
+    address: str
+    numa_node: int | None  # None: it is equally far from all
+    resource_class: str
+    total: int
+    traits: frozenset[str]
+
+
+def read_devices(files: Files, vgpu_types: list[str]) -> list[Device]:
+    """Network cards with virtual functions, and GPUs."""
+    devices = []
+    for address in files.names(_PCI):
+        folder = f"{_PCI}/{address}"
+        code = files.integer(f"{folder}/class") or 0
+        if files.exists(f"{folder}/physfn"):
+            continue  # a virtual function: its card counts it
+        if code >> 16 == 0x02:
+            found = _network_card(files, folder, address)
+        elif code >> 16 == 0x03 or code >> 8 == 0x1200:
+            found = _gpu(files, folder, address, vgpu_types)
+        else:
+            found = None
+        if found:
+            devices.append(found)
+    return devices
+
+
+def _network_card(files: Files, folder: str, address: str) -> Device | None:
+    functions = files.integer(f"{folder}/sriov_numvfs") or 0
+    if not functions:
+        return None
+    traits = {os_traits.HW_NIC_SRIOV, _identity(files, folder)}
+    for interface in files.names(f"{folder}/net"):
+        queues = files.names(f"{folder}/net/{interface}/queues")
+        if sum(name.startswith("tx-") for name in queues) > 1:
+            traits.add(os_traits.HW_NIC_MULTIQUEUE)
+    return Device(
+        address=address,
+        numa_node=_numa_node(files, folder),
+        resource_class=os_resource_classes.SRIOV_NET_VF,
+        total=functions,
+        traits=frozenset(traits),
+    )
+
+
+def _gpu(files: Files, folder: str, address: str, vgpu_types: list[str]) -> Device | None:
+    vendor = _GPU_VENDORS.get(_hexadecimal(files, f"{folder}/vendor"))
+    if vendor is None or files.integer(f"{folder}/boot_vga") == 1:
+        return None
+    traits = {_identity(files, folder), f"CUSTOM_GPU_{vendor}"}
+    resource_class, total = os_resource_classes.PGPU, 1
+    chosen = _vgpu_type(files, f"{folder}/mdev_supported_types", vgpu_types)
+    if chosen:
+        resource_class, total = os_resource_classes.VGPU, chosen[1]
+        traits.add(f"CUSTOM_VGPU_{re.sub(r'[^A-Z0-9]+', '_', chosen[0].upper())}")
+    return Device(
+        address=address,
+        numa_node=_numa_node(files, folder),
+        resource_class=resource_class,
+        total=total,
+        traits=frozenset(traits),
+    )
+
+
+def _vgpu_type(files: Files, folder: str, wanted: list[str]) -> tuple[str, int] | None:
+    """The type of virtual GPU that a card is cut into, and how many of them there are.
+
+    That is the first type that the operator wants and the card has; else the one that is in use,
+    or the only one there is. Otherwise nobody decided, and the card is given away whole.
+    """
+    counts = {}
+    used = {}
+    for name in files.names(folder):
+        used[name] = len(files.names(f"{folder}/{name}/devices"))
+        counts[name] = (files.integer(f"{folder}/{name}/available_instances") or 0) + used[name]
+    in_use = [name for name in counts if used[name]]
+    only = list(counts) if len(counts) == 1 else []
+    candidates = [name for name in wanted if name in counts] if wanted else in_use or only
+    # Once a card is cut, its other types have no instances left.
+    return next(((name, counts[name]) for name in candidates if counts[name]), None)
+
+
+def _identity(files: Files, folder: str) -> str:
+    vendor = _hexadecimal(files, f"{folder}/vendor")
+    device = _hexadecimal(files, f"{folder}/device")
+    return f"CUSTOM_PCI_{vendor}_{device}".upper()
+
+
+def _hexadecimal(files: Files, path: str) -> str:
+    return f"{files.integer(path) or 0:04x}"
+
+
+def _numa_node(files: Files, folder: str) -> int | None:
+    node = files.integer(f"{folder}/numa_node")
+    return None if node is None or node < 0 else node
+
+
+# ---------------------------------------------------------------------------------------------
+# Disks
+
+
+def disk_gb(files: Files) -> int:
+    """All disks together. Volumes, loops and arrays are made of other disks, and not counted."""
+    sectors = sum(
+        files.integer(f"{_BLOCK}/{name}/size") or 0
+        for name in files.names(_BLOCK)
+        if files.exists(f"{_BLOCK}/{name}/device")
+        and files.integer(f"{_BLOCK}/{name}/removable") != 1
+    )
+    return sectors * _SECTOR_BYTES // _GIB

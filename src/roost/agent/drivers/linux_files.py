@@ -1,0 +1,62 @@
+"""Reading what Linux says of itself, below a folder of choice."""
+
+from pathlib import Path
+
+from roost.agent.drivers.base import DriverError
+
+
+class Files:
+    """/sys and /proc of a machine, or of a recording of one. What is not there is None or empty."""
+
+    def __init__(self, root: str) -> None:
+        self.root = Path(root)
+        if not self.root.is_dir():
+            raise DriverError(f"The folder {root} (option `root`) does not exist.")
+
+    def path(self, path: str) -> Path:
+        return self.root / path.lstrip("/")
+
+    def text(self, path: str) -> str | None:
+        try:
+            return self.path(path).read_text(errors="replace").strip("\n\0 ")
+        except OSError:
+            # Devices come and go, and some files answer EINVAL while a device has no driver.
+            return None
+
+    def integer(self, path: str) -> int | None:
+        """A number, decimal or as 0x..."""
+        text = self.text(path)
+        try:
+            return int(text, 0) if text else None
+        except ValueError:
+            return None
+
+    def cpus(self, path: str) -> frozenset[int] | None:
+        text = self.text(path)
+        return None if text is None else parse_cpus(text, path)
+
+    def names(self, path: str) -> list[str]:
+        """What a folder holds, in order."""
+        try:
+            return sorted(each.name for each in self.path(path).iterdir())
+        except OSError:
+            return []
+
+    def exists(self, path: str) -> bool:
+        # A link whose target was not recorded is there as well.
+        found = self.path(path)
+        return found.exists() or found.is_symlink()
+
+
+def parse_cpus(text: str, where: str) -> frozenset[int]:
+    """CPUs as the kernel lists them: 0-3,8, and as operators do: 0-7,^4."""
+    chosen: set[int] = set()
+    excluded: set[int] = set()
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        first, dash, last = part.removeprefix("^").partition("-")
+        try:
+            found = range(int(first), int(last if dash else first) + 1)
+        except ValueError as error:
+            raise DriverError(f"{where}: {part!r} is no list of CPUs such as 0-3,8.") from error
+        (excluded if part.startswith("^") else chosen).update(found)
+    return frozenset(chosen - excluded)

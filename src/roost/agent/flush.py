@@ -1,0 +1,282 @@
+"""One update: the steps from the tree that the service has to a new one."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from roost.agent.provider_tree import ProviderTree
+from roost.client import (
+    ApiError,
+    Client,
+    ConcurrentUpdate,
+    Consumer,
+    Inventory,
+    NotFound,
+    ProviderInventories,
+)
+
+LOG = logging.getLogger(__name__)
+
+# Every claim moves a provider's generation. So often is it read anew before giving up.
+GENERATION_ATTEMPTS = 5
+
+_CUSTOM = "CUSTOM_"
+
+
+class Failure(NamedTuple):
+    """One step that could not be done."""
+
+    provider: str  # its name
+    step: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.provider}: {self.step}: {self.reason}"
+
+
+class UpdateFailed(Exception):
+    """Some of an update could not be done; the next run tries again with what is there then."""
+
+    def __init__(self, failures: Iterable[Failure]) -> None:
+        self.failures = list(failures)
+        super().__init__("; ".join(map(str, self.failures)))
+
+
+class ReshapeConflict(UpdateFailed):
+    """Somebody wrote what a reshape was about to move. Nothing was moved: look again, and retry."""
+
+
+class Flush:
+    """Sends what differs, and knows how far it got."""
+
+    def __init__(
+        self,
+        client: Client,
+        tree: ProviderTree,
+        new: ProviderTree,
+        classes: set[str],
+        traits: set[str],
+    ) -> None:
+        self._client = client
+        self.tree = tree.copy()  # as the service has it, kept up with every step
+        self._new = new
+        self._classes = classes
+        self._traits = traits
+        self._failures: list[Failure] = []
+        self.requests = 0
+
+    def run(self, consumers: list[Consumer] | None) -> None:
+        """With consumers, even none, inventories are reshaped; else each is replaced by itself."""
+        wanted = self._new.get_provider_uuids()
+        self._create_names(wanted)
+        self._stop_on_failures()
+        # Parents come first.
+        for uuid in wanted:
+            self._place(uuid)
+        self._stop_on_failures()
+        for uuid in wanted:
+            self._step(uuid, "traits", self._flush_traits)
+            self._step(uuid, "aggregates", self._flush_aggregates)
+        gone = [uuid for uuid in self.tree.get_provider_uuids() if not self._new.exists(uuid)]
+        if consumers is None:
+            for uuid in wanted:
+                self._step(uuid, "inventories", self._flush_inventories)
+        else:
+            self._stop_on_failures()
+            self._reshape(wanted, gone, consumers)
+        # Children first.
+        for uuid in reversed(gone):
+            self._step(uuid, "delete", self._delete)
+        self._stop_on_failures()
+
+    def _stop_on_failures(self) -> None:
+        if self._failures:
+            raise UpdateFailed(self._failures)
+
+    def _name(self, uuid: str) -> str:
+        tree = self._new if self._new.exists(uuid) else self.tree
+        return tree.data(uuid).name
+
+    def _step(self, uuid: str, step: str, act: Callable[[str], None]) -> None:
+        """One small step; one that fails does not keep the others from being done."""
+        try:
+            act(uuid)
+        except ApiError as error:
+            LOG.warning("%s: %s: %s", self._name(uuid), step, error)
+            self._failures.append(Failure(self._name(uuid), step, error.detail))
+
+    # -- names and places ----------------------------------------------------------------------
+
+    def _create_names(self, wanted: list[str]) -> None:
+        """Custom classes and traits have to exist before anybody can have them."""
+        data = [self._new.data(uuid) for uuid in wanted]
+        old = [self.tree.data(uuid) for uuid in self.tree.get_provider_uuids()]
+        for known, kind, create in (
+            (self._classes, "inventory", self._client.create_resource_class),
+            (self._traits, "traits", self._client.create_trait),
+        ):
+            # What a provider has exists.
+            known.update(name for each in old for name in getattr(each, kind))
+            names = {name for each in data for name in getattr(each, kind)}
+            for name in sorted(names - known):
+                if name.startswith(_CUSTOM):
+                    self._create_name(name, create)
+                    known.add(name)
+
+    def _create_name(self, name: str, create: Callable[[str], None]) -> None:
+        self.requests += 1
+        try:
+            create(name)
+        except ApiError as error:
+            self._failures.append(Failure(name, "create", error.detail))
+
+    def _place(self, uuid: str) -> None:
+        """Let a provider exist, with its name and below its parent."""
+        new = self._new.data(uuid)
+        if new.parent_uuid is not None and not self.tree.exists(new.parent_uuid):
+            # Its parent could not be created, which was said already.
+            return
+        if not self.tree.exists(uuid):
+            self._step(uuid, "create", self._create)
+            return
+        old = self.tree.data(uuid)
+        if (old.name, old.parent_uuid) != (new.name, new.parent_uuid):
+            self._step(uuid, "move", self._move)
+
+    def _create(self, uuid: str) -> None:
+        new = self._new.data(uuid)
+        self.requests += 1
+        created = self._client.create_provider(new.name, uuid=uuid, parent_uuid=new.parent_uuid)
+        if new.parent_uuid is None:
+            self.tree.new_root(new.name, uuid, generation=created.generation)
+        else:
+            self.tree.new_child(new.name, new.parent_uuid, uuid=uuid, generation=created.generation)
+
+    def _move(self, uuid: str) -> None:
+        new = self._new.data(uuid)
+        self.requests += 1
+        moved = self._client.update_provider(uuid, name=new.name, parent_uuid=new.parent_uuid)
+        if self.tree.data(uuid).name != new.name:
+            self.tree.rename(uuid, new.name)
+        if new.parent_uuid is not None and self.tree.data(uuid).parent_uuid != new.parent_uuid:
+            self.tree.reparent(uuid, new.parent_uuid)
+        self.tree.set_generation(uuid, moved.generation)
+
+    def _delete(self, uuid: str) -> None:
+        self.requests += 1
+        with contextlib.suppress(NotFound):
+            self._client.delete_provider(uuid)
+        self.tree.remove(uuid)
+
+    # -- what a provider has -------------------------------------------------------------------
+
+    def _flush_traits(self, uuid: str) -> None:
+        wanted = self._new.data(uuid).traits
+        if self.tree.have_traits_changed(uuid, wanted):
+            self._write(
+                uuid,
+                lambda generation: self._client.set_provider_traits(uuid, wanted, generation),
+                lambda: self._client.provider_traits(uuid).traits == self.tree.data(uuid).traits,
+            )
+            self.tree.update_traits(uuid, wanted)
+
+    def _flush_aggregates(self, uuid: str) -> None:
+        wanted = self._new.data(uuid).aggregates
+        if self.tree.have_aggregates_changed(uuid, wanted):
+            self._write(
+                uuid,
+                lambda generation: self._client.set_provider_aggregates(uuid, wanted, generation),
+                lambda: (
+                    self._client.provider_aggregates(uuid).aggregates
+                    == self.tree.data(uuid).aggregates
+                ),
+            )
+            self.tree.update_aggregates(uuid, wanted)
+
+    def _flush_inventories(self, uuid: str) -> None:
+        wanted = self._new.data(uuid).inventory
+        if self.tree.has_inventory_changed(uuid, wanted):
+            self._write(
+                uuid,
+                lambda generation: self._client.set_inventories(
+                    uuid, _inventories(wanted), generation
+                ),
+                lambda: self._has_inventories_of(uuid),
+            )
+            self.tree.update_inventory(uuid, wanted)
+
+    def _has_inventories_of(self, uuid: str) -> bool:
+        found = self._client.inventories(uuid).inventories
+        return found == _inventories(self.tree.data(uuid).inventory)
+
+    def _write(
+        self, uuid: str, write: Callable[[int], Any], is_as_seen: Callable[[], bool]
+    ) -> None:
+        """Write at the generation that was seen.
+
+        Claims move a provider's generation all the time. Where nothing else has changed, the
+        write is as right as before.
+        """
+        for _ in range(GENERATION_ATTEMPTS):
+            self.requests += 1
+            try:
+                answer = write(self._generation(uuid))
+                self.tree.set_generation(uuid, answer.generation)
+                return
+            except ConcurrentUpdate:
+                generation = self._client.provider(uuid).generation
+                if not is_as_seen():
+                    raise
+                self.tree.set_generation(uuid, generation)
+        answer = write(self._generation(uuid))
+        self.tree.set_generation(uuid, answer.generation)
+
+    def _generation(self, uuid: str) -> int:
+        return self.tree.data(uuid).generation or 0
+
+    # -- reshapes ------------------------------------------------------------------------------
+
+    def _reshape(self, wanted: list[str], gone: list[str], consumers: list[Consumer]) -> None:
+        changed = {
+            uuid: self._new.data(uuid).inventory
+            for uuid in wanted
+            if self.tree.has_inventory_changed(uuid, self._new.data(uuid).inventory)
+        }
+        # What is going to be deleted has to be empty by then.
+        changed |= {uuid: {} for uuid in gone if self.tree.data(uuid).inventory}
+        if not changed and not consumers:
+            return
+        # A provider that consumers move to takes part with its generation, so that nobody claims
+        # from it in between.
+        touched = {provider for each in consumers for provider in each.allocations}
+        taking_part = set(changed) | {uuid for uuid in touched if self._new.exists(uuid)}
+        inventories = {
+            uuid: ProviderInventories(
+                generation=self._generation(uuid),
+                inventories=_inventories(
+                    changed[uuid] if uuid in changed else self.tree.data(uuid).inventory
+                ),
+            )
+            for uuid in taking_part
+        }
+        self.requests += 1
+        try:
+            self._client.reshape(inventories, consumers)
+        except ConcurrentUpdate as error:
+            raise ReshapeConflict([Failure(self._root_name(), "reshape", error.detail)]) from error
+        except ApiError as error:
+            raise UpdateFailed([Failure(self._root_name(), "reshape", error.detail)]) from error
+        for uuid in taking_part:
+            self.tree.update_inventory(
+                uuid,
+                changed.get(uuid, self.tree.data(uuid).inventory),
+                generation=self._client.provider(uuid).generation,
+            )
+
+    def _root_name(self) -> str:
+        return self._name(self._new.get_provider_uuids()[0])
+
+
+def _inventories(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Inventory]:
+    return {name: Inventory(**fields) for name, fields in found.items()}

@@ -1,0 +1,334 @@
+"""The trees of providers that a driver edits, in memory.
+
+A driver gets the tree as the service has it, changes it into what the machine is, and hands it
+back; whoever called it sends the difference. Methods carry the names that drivers of OpenStack
+compute know, so that a driver ports over. Every provider is addressed by its UUID or its name;
+where one provider is named like another one's UUID, the UUID wins.
+"""
+
+import copy
+import threading
+import uuid as uuid_module
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self
+
+from roost.agent.tree_node import (
+    BadInventory,
+    DuplicateProvider,
+    InventoryFields,
+    Node,
+    NoSuchProvider,
+    ProviderData,
+    ProviderLoop,
+    TreeError,
+)
+
+__all__ = [
+    "BadInventory",
+    "DuplicateProvider",
+    "InventoryFields",
+    "NoSuchProvider",
+    "ProviderData",
+    "ProviderLoop",
+    "ProviderTree",
+    "TreeError",
+]
+
+
+class ProviderTree:
+    """Any number of trees, each below its root. Any number of threads may use it."""
+
+    def __init__(self) -> None:
+        # Methods call each other, so a thread may take the lock again.
+        self._lock = threading.RLock()
+        self._nodes: dict[str, Node] = {}  # by UUID
+        self._uuids: dict[str, str] = {}  # by name
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # A lock cannot be copied: the copy has its own.
+        with self._lock:
+            twin = type(self)()
+            memo[id(self)] = twin
+            twin._nodes = copy.deepcopy(self._nodes, memo)
+            twin._uuids = dict(self._uuids)
+            return twin
+
+    def copy(self) -> Self:
+        return copy.deepcopy(self)
+
+    # -- the shape of the trees ----------------------------------------------------------------
+
+    @property
+    def roots(self) -> list[str]:
+        """The UUIDs of the providers without a parent."""
+        with self._lock:
+            return [node.uuid for node in self._nodes.values() if node.parent_uuid is None]
+
+    def new_root(self, name: str, uuid: str, generation: int | None = None) -> str:
+        """Add a provider without a parent; its UUID."""
+        with self._lock:
+            return self._add(Node(uuid, name, None, generation))
+
+    def new_child(
+        self, name: str, parent: str, uuid: str | None = None, generation: int | None = None
+    ) -> str:
+        """Add a provider below another one, with a UUID of its own if none is given; its UUID."""
+        with self._lock:
+            parent_uuid = self._find(parent).uuid
+            return self._add(Node(uuid or str(uuid_module.uuid4()), name, parent_uuid, generation))
+
+    def remove(self, name_or_uuid: str) -> None:
+        """Take a provider away, and everything below it."""
+        with self._lock:
+            node = self._find(name_or_uuid)
+            if node.parent_uuid is not None:
+                self._nodes[node.parent_uuid].children.remove(node.uuid)
+            for uuid in list(self._below(node)):
+                del self._uuids[self._nodes.pop(uuid).name]
+
+    def reparent(self, name_or_uuid: str, new_parent: str | None) -> None:
+        """Hang a provider, and everything below it, below another one; None makes it a root."""
+        with self._lock:
+            node = self._find(name_or_uuid)
+            parent = None if new_parent is None else self._find(new_parent)
+            if parent is not None and parent.uuid in self._below(node):
+                raise ProviderLoop(
+                    f"Provider {node.name} cannot stand below {parent.name}: "
+                    f"{parent.name} is a part of its own subtree."
+                )
+            if node.parent_uuid is not None:
+                self._nodes[node.parent_uuid].children.remove(node.uuid)
+            node.parent_uuid = None if parent is None else parent.uuid
+            if parent is not None:
+                parent.children.append(node.uuid)
+
+    def rename(self, name_or_uuid: str, new_name: str) -> None:
+        with self._lock:
+            node = self._find(name_or_uuid)
+            if self._uuids.get(new_name, node.uuid) != node.uuid:
+                raise DuplicateProvider(
+                    f"Provider {node.name} cannot become {new_name}: the name is taken."
+                )
+            del self._uuids[node.name]
+            node.name = new_name
+            self._uuids[new_name] = node.uuid
+
+    def populate_from_iterable(self, provider_dicts: Iterable[Mapping[str, Any]]) -> None:
+        """Take in providers as GET /resource_providers gives them, in any order.
+
+        Who is known already is replaced with everything below: inventories, traits and
+        aggregates are to be read anew. All of them are taken in, or none.
+        """
+        given = list(provider_dicts)
+        with self._lock:
+            twin = self.copy()
+            for each in given:
+                if each["uuid"] in twin._nodes:
+                    twin.remove(each["uuid"])
+            for each in _parents_first(given):
+                twin._add(
+                    Node(
+                        each["uuid"],
+                        each["name"],
+                        each.get("parent_provider_uuid"),
+                        each.get("generation"),
+                    )
+                )
+            self._nodes, self._uuids = twin._nodes, twin._uuids
+
+    def exists(self, name_or_uuid: str) -> bool:
+        with self._lock:
+            return name_or_uuid in self._nodes or name_or_uuid in self._uuids
+
+    def data(self, name_or_uuid: str) -> ProviderData:
+        """A copy of what is known of a provider."""
+        with self._lock:
+            node = self._find(name_or_uuid)
+            return node.data(self._root(node).uuid)
+
+    def get_provider_uuids(self, name_or_uuid: str | None = None) -> list[str]:
+        """A provider and everything below it, or all providers: parents before children."""
+        with self._lock:
+            tops = self.roots if name_or_uuid is None else [self._find(name_or_uuid).uuid]
+            return [uuid for top in tops for uuid in self._below(self._nodes[top])]
+
+    def get_provider_uuids_in_tree(self, name_or_uuid: str) -> list[str]:
+        """All providers of the tree that a provider is in: parents before children."""
+        with self._lock:
+            return list(self._below(self._root(self._find(name_or_uuid))))
+
+    def set_generation(self, name_or_uuid: str, generation: int | None) -> None:
+        """Remember the generation that the service told us."""
+        with self._lock:
+            self._find(name_or_uuid).generation = generation
+
+    # -- inventories ---------------------------------------------------------------------------
+
+    def has_inventory(self, name_or_uuid: str) -> bool:
+        with self._lock:
+            return bool(self._find(name_or_uuid).inventory)
+
+    def has_inventory_changed(
+        self, name_or_uuid: str, inventory: Mapping[str, InventoryFields]
+    ) -> bool:
+        """Whether an inventory says anything else than what is known."""
+        with self._lock:
+            node = self._find(name_or_uuid)
+            return node.inventory != node.read_inventory(inventory)
+
+    def update_inventory(
+        self,
+        name_or_uuid: str,
+        inventory: Mapping[str, InventoryFields],
+        generation: int | None = None,
+    ) -> bool:
+        """Replace the whole inventory of a provider; whether that changed anything."""
+        with self._lock:
+            node = self._find(name_or_uuid)
+            changed = self.has_inventory_changed(name_or_uuid, inventory)
+            node.inventory = node.read_inventory(inventory)
+            return self._updated(node, changed, generation)
+
+    # -- traits --------------------------------------------------------------------------------
+
+    def has_traits(self, name_or_uuid: str, traits: Iterable[str]) -> bool:
+        """Whether a provider has all of these traits."""
+        with self._lock:
+            return self._find(name_or_uuid).traits.issuperset(traits)
+
+    def have_traits_changed(self, name_or_uuid: str, traits: Iterable[str]) -> bool:
+        with self._lock:
+            return self._find(name_or_uuid).traits != frozenset(traits)
+
+    def update_traits(
+        self, name_or_uuid: str, traits: Iterable[str], generation: int | None = None
+    ) -> bool:
+        """Replace all traits of a provider; whether that changed anything."""
+        with self._lock:
+            node = self._find(name_or_uuid)
+            before, node.traits = node.traits, frozenset(traits)
+            return self._updated(node, before != node.traits, generation)
+
+    def add_traits(self, name_or_uuid: str, *traits: str) -> bool:
+        with self._lock:
+            return self.update_traits(name_or_uuid, self._find(name_or_uuid).traits | set(traits))
+
+    def remove_traits(self, name_or_uuid: str, *traits: str) -> bool:
+        with self._lock:
+            return self.update_traits(name_or_uuid, self._find(name_or_uuid).traits - set(traits))
+
+    # -- aggregates ----------------------------------------------------------------------------
+
+    def in_aggregates(self, name_or_uuid: str, aggregates: Iterable[str]) -> bool:
+        """Whether a provider is in all of these aggregates."""
+        with self._lock:
+            return self._find(name_or_uuid).aggregates.issuperset(aggregates)
+
+    def have_aggregates_changed(self, name_or_uuid: str, aggregates: Iterable[str]) -> bool:
+        with self._lock:
+            return self._find(name_or_uuid).aggregates != frozenset(aggregates)
+
+    def update_aggregates(
+        self, name_or_uuid: str, aggregates: Iterable[str], generation: int | None = None
+    ) -> bool:
+        """Replace all aggregates of a provider; whether that changed anything."""
+        with self._lock:
+            node = self._find(name_or_uuid)
+            before, node.aggregates = node.aggregates, frozenset(aggregates)
+            return self._updated(node, before != node.aggregates, generation)
+
+    def add_aggregates(self, name_or_uuid: str, *aggregates: str) -> bool:
+        with self._lock:
+            known = self._find(name_or_uuid).aggregates
+            return self.update_aggregates(name_or_uuid, known | set(aggregates))
+
+    def remove_aggregates(self, name_or_uuid: str, *aggregates: str) -> bool:
+        with self._lock:
+            known = self._find(name_or_uuid).aggregates
+            return self.update_aggregates(name_or_uuid, known - set(aggregates))
+
+    # -- resources: what a driver notes on single devices; the service never hears of it ---------
+
+    def have_resources_changed(self, name_or_uuid: str, resources: Mapping[str, Any]) -> bool:
+        with self._lock:
+            return self._find(name_or_uuid).resources != dict(resources)
+
+    def update_resources(
+        self, name_or_uuid: str, resources: Mapping[str, Any], generation: int | None = None
+    ) -> bool:
+        """Replace all notes on a provider; whether that changed anything."""
+        with self._lock:
+            node = self._find(name_or_uuid)
+            changed = self.have_resources_changed(name_or_uuid, resources)
+            node.resources = copy.deepcopy(dict(resources))
+            return self._updated(node, changed, generation)
+
+    # -- with the lock held --------------------------------------------------------------------
+
+    def _find(self, name_or_uuid: str) -> Node:
+        node = self._nodes.get(name_or_uuid)
+        if node is None:
+            node = self._nodes.get(self._uuids.get(name_or_uuid, ""))
+        if node is None:
+            raise NoSuchProvider(name_or_uuid)
+        return node
+
+    def _add(self, node: Node) -> str:
+        known = self._nodes.get(node.uuid)
+        if known is not None:
+            raise DuplicateProvider(
+                f"Provider {node.name} cannot be added: its UUID {node.uuid} is that of "
+                f"{known.name}, {self._place(known)}."
+            )
+        if node.name in self._uuids:
+            known = self._nodes[self._uuids[node.name]]
+            raise DuplicateProvider(
+                f"Provider {node.name} cannot be added: the name is taken by {known.uuid}, "
+                f"{self._place(known)}."
+            )
+        if node.parent_uuid is not None:
+            self._find(node.parent_uuid).children.append(node.uuid)
+        self._nodes[node.uuid] = node
+        self._uuids[node.name] = node.uuid
+        return node.uuid
+
+    def _place(self, node: Node) -> str:
+        if node.parent_uuid is None:
+            return "a root"
+        return f"a child of {self._nodes[node.parent_uuid].name}"
+
+    def _root(self, node: Node) -> Node:
+        while node.parent_uuid is not None:
+            node = self._nodes[node.parent_uuid]
+        return node
+
+    def _below(self, node: Node) -> Iterator[str]:
+        """A provider and everything below it: parents before children."""
+        ahead = [node.uuid]
+        while ahead:
+            uuid = ahead.pop()
+            yield uuid
+            ahead.extend(reversed(self._nodes[uuid].children))
+
+    @staticmethod
+    def _updated(node: Node, changed: bool, generation: int | None) -> bool:
+        if generation is not None:
+            node.generation = generation
+        return changed
+
+
+def _parents_first(given: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The same providers, each after its parent if that is among them."""
+    by_parent: dict[str | None, list[Mapping[str, Any]]] = {}
+    uuids = {each["uuid"] for each in given}
+    for each in given:
+        parent_uuid = each.get("parent_provider_uuid")
+        # A parent that is not among them is looked for in the tree.
+        by_parent.setdefault(parent_uuid if parent_uuid in uuids else None, []).append(each)
+    ordered = by_parent.pop(None, [])
+    for each in ordered:  # grows while we walk it
+        ordered.extend(by_parent.pop(each["uuid"], []))
+    if by_parent:
+        names = ", ".join(sorted(each["name"] for found in by_parent.values() for each in found))
+        raise ProviderLoop(f"Providers stand below each other in a loop: {names}")
+    return ordered

@@ -1,0 +1,190 @@
+"""Between a provider tree in memory and the service: reading it, and flushing what changed.
+
+`ReportClient.update_from_provider_tree` compares a tree with what was last read from the service,
+and sends what differs. Everything but a reshape is a row of small steps, each of which leaves a
+sound world behind, so that a run that ends in the middle is finished by the next one. A reshape is
+one request, and takes place as a whole or not at all.
+"""
+
+import logging
+import uuid as uuid_module
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from roost.agent.drivers.base import Allocations
+from roost.agent.flush import Failure, Flush, UpdateFailed
+from roost.agent.provider_tree import ProviderTree
+from roost.client import Client, Consumer, Provider
+from roost.model import SHARING_TRAIT
+
+LOG = logging.getLogger(__name__)
+
+
+class ReportClient:
+    """Reads and writes the tree of one host. Not for several threads at once."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._tree = ProviderTree()  # as the service has it, as far as we have seen
+        self._held: dict[str, Consumer] = {}  # what consumers held when they were last asked for
+        self._classes: set[str] = set()
+        self._traits: set[str] = set()
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def get_provider_tree_and_ensure_root(
+        self, name: str, uuid: str | None = None, parent_uuid: str | None = None
+    ) -> ProviderTree:
+        """The tree of a host as the service has it now; the root is created if it is missing.
+
+        A root that exists is found by its UUID, or else by its name. What is returned is a copy,
+        for a driver to edit.
+        """
+        root = self._find_root(name, uuid)
+        if root is not None or parent_uuid is not None:
+            return self._read_tree(root or self._create_root(name, uuid, parent_uuid).uuid)
+        created = self._create_root(name, uuid, parent_uuid)
+        # Nobody needs to ask what it has.
+        self._tree = ProviderTree()
+        self._tree.new_root(name, created.uuid, generation=created.generation)
+        return self._tree.copy()
+
+    def _create_root(self, name: str, uuid: str | None, parent_uuid: str | None) -> Provider:
+        created = self._client.create_provider(
+            name, uuid=uuid or str(uuid_module.uuid4()), parent_uuid=parent_uuid
+        )
+        LOG.info("created provider %s (%s)", name, created.uuid)
+        return created
+
+    def get_provider_tree(self, name: str, uuid: str | None = None) -> ProviderTree:
+        """The same without writing: a root that is missing is in the copy alone."""
+        root = self._find_root(name, uuid)
+        if root is not None:
+            return self._read_tree(root)
+        self._tree = ProviderTree()
+        tree = ProviderTree()
+        tree.new_root(name, uuid or str(uuid_module.uuid4()))
+        return tree
+
+    def _read_tree(self, root: str) -> ProviderTree:
+        providers = self._client.tree(root)
+        tree = ProviderTree()
+        tree.populate_from_iterable(
+            {
+                "uuid": each.uuid,
+                "name": each.name,
+                "generation": each.generation,
+                "parent_provider_uuid": each.parent_uuid,
+            }
+            for each in providers
+        )
+        for each in providers:
+            self._read(tree, each.uuid)
+        self._tree = tree
+        return tree.copy()
+
+    def _find_root(self, name: str, uuid: str | None) -> str | None:
+        query = {"name": name} if uuid is None else {"uuid": uuid}
+        found = self._client.providers(query)
+        if not found and uuid is not None:
+            others = self._client.providers({"name": name})
+            if others:
+                raise UpdateFailed([Failure(name, "create", f"{others[0].uuid} has this name")])
+        return found[0].uuid if found else None
+
+    def _read(self, tree: ProviderTree, uuid: str) -> None:
+        """Everything of one provider, into the tree."""
+        stock = self._client.inventories(uuid)
+        traits = self._client.provider_traits(uuid)
+        aggregates = self._client.provider_aggregates(uuid)
+        tree.update_inventory(
+            uuid, {name: msgspec.structs.asdict(each) for name, each in stock.inventories.items()}
+        )
+        tree.update_traits(uuid, traits.traits)
+        # The last answer has the newest generation.
+        tree.update_aggregates(uuid, aggregates.aggregates, generation=aggregates.generation)
+
+    def get_allocations_for_provider_tree(self, tree: ProviderTree | None = None) -> Allocations:
+        """What the consumers of a tree hold, wherever they hold it.
+
+        Consumers are looked for on every provider of the tree. Those that hold nothing in any
+        tree, but something of a provider that shares with this one, are found on that provider.
+        """
+        tree = self._tree if tree is None else tree
+        local = [uuid for uuid in tree.get_provider_uuids() if self._tree.exists(uuid)]
+        consumers = {
+            consumer for uuid in local for consumer in self._client.provider_consumers(uuid)
+        }
+        found = {uuid: self._client.consumer(uuid) for uuid in sorted(consumers)}
+        found |= self._sharing_consumers(local, consumers)
+        # Who gave everything back in the meantime is not there any more.
+        self._held = {uuid: each for uuid, each in found.items() if each.allocations}
+        return {uuid: _record(each) for uuid, each in self._held.items()}
+
+    def _sharing_consumers(self, local: list[str], known: set[str]) -> dict[str, Consumer]:
+        """Consumers that hold nothing but what is shared with the tree."""
+        aggregates = {aggregate for uuid in local for aggregate in self._tree.data(uuid).aggregates}
+        if not aggregates:
+            return {}
+        query = {"member_of": f"in:{','.join(sorted(aggregates))}", "required": SHARING_TRAIT}
+        sharing = {each.uuid for each in self._client.providers(query)} - set(local)
+        holders = {
+            consumer for uuid in sharing for consumer in self._client.provider_consumers(uuid)
+        }
+        found = {uuid: self._client.consumer(uuid) for uuid in sorted(holders - known)}
+        # Who holds something in another tree belongs there.
+        return {uuid: each for uuid, each in found.items() if each.allocations.keys() <= sharing}
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def update_from_provider_tree(
+        self, new_tree: ProviderTree, allocations: Allocations | None = None
+    ) -> bool:
+        """Let the service have this tree; with allocations, what consumers hold as well.
+
+        Returns whether anything had to be sent. Raises `UpdateFailed` with everything that could
+        not be done; a reshape is then undone or was never done.
+        """
+        flush = Flush(self._client, self._tree, new_tree, self._classes, self._traits)
+        consumers = None
+        if allocations is not None:
+            given = (_consumer(uuid, record) for uuid, record in sorted(allocations.items()))
+            # Who holds what it held need not be sent. Nobody can have written it in between: that
+            # moves the generation of a provider, and these are sent.
+            consumers = [each for each in given if each != self._held.get(each.uuid)]
+        try:
+            flush.run(consumers)
+        finally:
+            # What was sent is known, whatever happened afterwards.
+            self._tree = flush.tree
+        return flush.requests > 0
+
+
+def _record(consumer: Consumer) -> dict[str, Any]:
+    return {
+        "allocations": {
+            provider: {"resources": dict(resources)}
+            for provider, resources in consumer.allocations.items()
+        },
+        "project_id": consumer.project_id,
+        "user_id": consumer.user_id,
+        "consumer_generation": consumer.generation,
+        "consumer_type": consumer.consumer_type,
+    }
+
+
+def _consumer(uuid: str, record: Mapping[str, Any]) -> Consumer:
+    return Consumer(
+        uuid=uuid,
+        allocations={
+            provider: held["resources"]
+            for provider, held in record["allocations"].items()
+            if held["resources"]
+        },
+        project_id=record["project_id"],
+        user_id=record["user_id"],
+        generation=record["consumer_generation"],
+        consumer_type=record.get("consumer_type"),
+    )

@@ -1,0 +1,122 @@
+"""Keeps the service told about a host: at start, and then again and again."""
+
+import logging
+import random
+import threading
+from typing import NamedTuple
+
+from roost.agent.drivers.base import Allocations, Driver, ReshapeNeeded
+from roost.agent.flush import ReshapeConflict
+from roost.agent.provider_tree import ProviderTree
+from roost.agent.report import ReportClient
+from roost.client import Client
+
+LOG = logging.getLogger(__name__)
+
+INTERVAL_SECONDS = 60.0
+# So that a thousand hosts that were started together do not stay together.
+JITTER = 0.1
+BACK_OFF_SECONDS_MAX = 600.0
+
+# A reshape that meets claims is decided anew, on what consumers hold then.
+RESHAPE_ATTEMPTS = 10
+
+
+class ReshapeForbidden(Exception):
+    """A reshape is needed outside of start-up."""
+
+
+class Plan(NamedTuple):
+    """What an update would do."""
+
+    before: ProviderTree
+    after: ProviderTree
+    held_before: Allocations | None  # None where no reshape is needed
+    held_after: Allocations | None
+
+
+class Tracker:
+    """One host: its driver on the one side, the service on the other."""
+
+    def __init__(
+        self, client: Client, driver: Driver, nodename: str, *, uuid: str | None = None
+    ) -> None:
+        self._report = ReportClient(client)
+        self._driver = driver
+        self.nodename = nodename
+        self._uuid = uuid
+
+    def plan(self) -> Plan:
+        """What an update at start would do. Nothing is written."""
+        before = self._report.get_provider_tree(self.nodename, self._uuid)
+        after = before.copy()
+        try:
+            self._driver.update_provider_tree(after, self.nodename)
+            return Plan(before, after, None, None)
+        except ReshapeNeeded:
+            after = before.copy()
+            held = self._report.get_allocations_for_provider_tree()
+            moved = self._report.get_allocations_for_provider_tree()
+            self._driver.update_provider_tree(after, self.nodename, allocations=moved)
+            return Plan(before, after, held, moved)
+
+    def update(self, *, startup: bool) -> bool:
+        """Let the service have what the driver says; whether anything was sent.
+
+        Inventories and allocations are reshaped at start only.
+        """
+        for attempt in range(RESHAPE_ATTEMPTS):
+            try:
+                return self._update(startup=startup)
+            except ReshapeConflict as error:
+                LOG.info("a reshape of %s is decided anew: %s", self.nodename, error)
+                if attempt == RESHAPE_ATTEMPTS - 1:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _update(self, *, startup: bool) -> bool:
+        tree = self._read()
+        try:
+            self._driver.update_provider_tree(tree, self.nodename)
+            allocations = None
+        except ReshapeNeeded as needed:
+            if not startup:
+                raise ReshapeForbidden(
+                    f"the resources of {self.nodename} have another shape than the service knows "
+                    f"({needed}), and consumers hold some of them. They are moved at start only: "
+                    "restart the agent, or run `roost agent reshape`"
+                ) from needed
+            LOG.info("reshaping %s: %s", self.nodename, needed)
+            tree = self._read()
+            allocations = self._report.get_allocations_for_provider_tree()
+            self._driver.update_provider_tree(tree, self.nodename, allocations=allocations)
+        return self._report.update_from_provider_tree(tree, allocations)
+
+    def _read(self) -> ProviderTree:
+        return self._report.get_provider_tree_and_ensure_root(self.nodename, self._uuid)
+
+
+def run_periodically(
+    trackers: list[Tracker], stop: threading.Event, *, interval: float = INTERVAL_SECONDS
+) -> None:
+    """Update again and again, until told to stop. What fails is logged, and tried again later."""
+    failures = 0
+    while not stop.wait(_pause(interval, failures)):
+        failed = False
+        for tracker in trackers:
+            try:
+                tracker.update(startup=False)
+            except ReshapeForbidden as error:
+                LOG.error("%s", error)
+                failed = True
+            except Exception as error:
+                # Of a driver it may be anything. The next run may see a better world.
+                LOG.warning("%s could not be updated: %s", tracker.nodename, error, exc_info=True)
+                failed = True
+        failures = failures + 1 if failed else 0
+
+
+def _pause(interval: float, failures: int) -> float:
+    longest = max(interval, BACK_OFF_SECONDS_MAX)
+    pause: float = min(longest, interval * 2 ** min(failures, 10))
+    return pause * random.uniform(1 - JITTER, 1 + JITTER)

@@ -1,0 +1,107 @@
+"""One provider of a tree in memory, and what a tree refuses.
+
+TreeError (a ValueError: that is what drivers catch)
+├── NoSuchProvider       nobody in the tree has this name or UUID
+├── DuplicateProvider    the name or the UUID is taken
+├── ProviderLoop         a provider would stand below itself
+└── BadInventory         an inventory without a total, or with fields that do not exist
+"""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from roost.model import Inventory, Value
+
+# An inventory as drivers write it: what is not named has the default of the API.
+InventoryFields = Mapping[str, Any] | Inventory
+
+_FIELDS = frozenset(Inventory.__struct_fields__)
+
+
+class TreeError(ValueError):
+    """The tree does not allow this."""
+
+
+class NoSuchProvider(TreeError):
+    def __init__(self, name_or_uuid: str) -> None:
+        self.name_or_uuid = name_or_uuid
+        super().__init__(f"No such provider: {name_or_uuid}")
+
+
+class DuplicateProvider(TreeError):
+    """The name or the UUID is taken."""
+
+
+class ProviderLoop(TreeError):
+    """A provider cannot stand below itself."""
+
+
+class BadInventory(TreeError):
+    """An inventory cannot be read."""
+
+
+class ProviderData(Value, frozen=True, kw_only=True):
+    """A provider at one moment: a copy that the tree knows nothing of."""
+
+    uuid: str
+    name: str
+    parent_uuid: str | None  # None for a root
+    root_uuid: str  # its own for a root
+    generation: int | None  # None: the service has not told us any
+    inventory: dict[str, dict[str, Any]]  # by resource class, with all fields
+    traits: set[str]
+    aggregates: set[str]
+    resources: dict[str, Any]  # the driver's own notes on single devices, by resource class
+
+
+@dataclass
+class Node:
+    """A provider inside a tree."""
+
+    uuid: str
+    name: str
+    parent_uuid: str | None
+    generation: int | None
+    children: list[str] = field(default_factory=list)  # UUIDs, in the order they came
+    inventory: dict[str, Inventory] = field(default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+    resources: dict[str, Any] = field(default_factory=dict)
+
+    def data(self, root_uuid: str) -> ProviderData:
+        return ProviderData(
+            uuid=self.uuid,
+            name=self.name,
+            parent_uuid=self.parent_uuid,
+            root_uuid=root_uuid,
+            generation=self.generation,
+            inventory={
+                name: msgspec.structs.asdict(inventory)
+                for name, inventory in self.inventory.items()
+            },
+            traits=set(self.traits),
+            aggregates=set(self.aggregates),
+            resources=copy.deepcopy(self.resources),
+        )
+
+    def read_inventory(self, inventory: Mapping[str, InventoryFields]) -> dict[str, Inventory]:
+        """What somebody gave as the inventory of this provider, with all defaults."""
+        return {
+            resource_class: self._read_fields(resource_class, fields)
+            for resource_class, fields in inventory.items()
+        }
+
+    def _read_fields(self, resource_class: str, fields: InventoryFields) -> Inventory:
+        if isinstance(fields, Inventory):
+            return fields
+        if unknown := sorted(set(fields) - _FIELDS):
+            problem = f"has no field {', '.join(unknown)}"
+        elif "total" not in fields:
+            problem = "needs a total"
+        else:
+            return Inventory(**fields)
+        raise BadInventory(f"The inventory of {resource_class} on provider {self.name} {problem}.")

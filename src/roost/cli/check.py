@@ -1,0 +1,115 @@
+"""What `roost db check` does and shows."""
+
+import json
+import sys
+from collections.abc import Sequence
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from roost.cli.failure import Failure
+from roost.cli.show import database_shown
+from roost.cli.tables import open_tables
+from roost.health.check import STEPS, check
+from roost.settings import Settings
+from roost.store.findings import KINDS, Finding
+from roost.store.repair import UNITS, repair
+from roost.store.store import Store
+from roost.wsgi import incomplete_ids
+
+# So many findings of one kind are shown to people; all of them are in the JSON.
+SHOWN_MAX = 20
+
+
+def check_tables(settings: Settings, *, fix: bool, yes: bool, as_json: bool) -> bool:
+    """Whether nothing is wrong, or nothing any more. Shows what is."""
+    with open_tables(settings) as store:
+        findings = _look(store)
+        if not as_json:
+            _show(findings, settings)
+        repaired: dict[str, int] = {}
+        kinds = [kind for kind in UNITS if any(each.kind == kind for each in findings)]
+        if fix and kinds and (yes or _agreed(kinds, findings)):
+            for kind in kinds:
+                repaired[kind] = repair(store, kind, incomplete_ids(settings))
+                if not as_json:
+                    click.echo(f"repaired: {KINDS[kind].repair} ({repaired[kind]} rows)")
+            # What is left, and what only now can be seen.
+            findings = _look(store)
+            if not as_json:
+                _show(findings, settings)
+        if as_json:
+            click.echo(_as_json(findings, repaired))
+        return not findings
+
+
+def _look(store: Store) -> list[Finding]:
+    # On stderr, and only on a terminal: what stdout gets is the result.
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=len(STEPS))
+        return check(store, lambda step: bar.update(task, description=step, advance=1))
+
+
+def _agreed(kinds: Sequence[str], findings: Sequence[Finding]) -> bool:
+    for kind in kinds:
+        count = sum(each.kind == kind for each in findings)
+        click.echo(f"--fix would {KINDS[kind].repair} ({count} findings)")
+    if not sys.stdin.isatty():
+        raise Failure("nobody is there to agree to the repair: say --yes")
+    return click.confirm("Repair?", default=False)
+
+
+def _show(findings: Sequence[Finding], settings: Settings) -> None:
+    where = database_shown(settings.database_url)
+    if not findings:
+        click.echo(f"{where}: nothing found")
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    for name, kind in KINDS.items():
+        found = [each for each in findings if each.kind == name]
+        if not found:
+            continue
+        table = Table(
+            title=f"{kind.title} ({len(found)})", title_style="bold", title_justify="left"
+        )
+        table.add_column("what", no_wrap=True)
+        table.add_column("detail")
+        for each in found[:SHOWN_MAX]:
+            table.add_row(Text(each.subject), Text(each.detail))
+        if len(found) > SHOWN_MAX:
+            table.add_row("...", f"and {len(found) - SHOWN_MAX} more: --json shows all")
+        console.print(table)
+        console.print(kind.advice, markup=False)
+        if kind.repair:
+            console.print(f"--fix can {kind.repair}", style="green")
+        console.print()
+    fixable = sum(1 for each in findings if KINDS[each.kind].repair)
+    console.print(
+        f"{where}: {len(findings)} findings, {fixable} of them can be repaired", markup=False
+    )
+
+
+def _as_json(findings: Sequence[Finding], repaired: dict[str, int]) -> str:
+    return json.dumps(
+        {
+            "findings": [
+                {
+                    "kind": each.kind,
+                    "subject": each.subject,
+                    "detail": each.detail,
+                    "advice": KINDS[each.kind].advice,
+                    "repair": KINDS[each.kind].repair or None,
+                }
+                for each in findings
+            ],
+            "repaired": repaired,
+        },
+        indent=2,
+    )

@@ -1,0 +1,233 @@
+"""Every verb of the API as a method."""
+
+import uuid as uuid_module
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from roost.client import wire
+from roost.client.auth import Auth, NoAuth
+from roost.client.transport import RETRIES, TIMEOUT_SECONDS, Transport, Version
+from roost.client.values import (
+    Candidates,
+    Consumer,
+    Inventory,
+    Provider,
+    ProviderAggregates,
+    ProviderInventories,
+    ProviderTraits,
+    Resources,
+)
+
+# Values of a query: one, or several for a parameter that is repeated.
+Query = Mapping[str, str | int | Sequence[str]]
+
+_PROVIDER = "/resource_providers/{}"
+
+
+class Client:
+    """One service. Any number of threads may use it; connections are kept open."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        auth: Auth | None = None,
+        timeout: float = TIMEOUT_SECONDS,
+        retries: int = RETRIES,
+        request_id: str | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        """`request_id` names the request of the caller's own that this client works for."""
+        http = httpx.Client(base_url=url.rstrip("/"), timeout=timeout, transport=transport)
+        self._transport = Transport(
+            http, NoAuth() if auth is None else auth, retries=retries, request_id=request_id
+        )
+        self._send = self._transport.send
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._transport.close()
+
+    @property
+    def version(self) -> Version:
+        """The version that the two sides speak."""
+        return self._transport.version
+
+    # -- providers -----------------------------------------------------------------------------
+
+    def providers(self, query: Query | None = None) -> list[Provider]:
+        """All providers, or those that a query selects: name, uuid, in_tree, member_of, ..."""
+        found = self._send("GET", "/resource_providers", query=query)
+        return [wire.provider(each) for each in found["resource_providers"]]
+
+    def tree(self, uuid: str) -> list[Provider]:
+        """All providers of the tree that a provider is in."""
+        found = self._send("GET", "/resource_providers", query={"in_tree": uuid}, since=(1, 14))
+        return [wire.provider(each) for each in found["resource_providers"]]
+
+    def provider(self, uuid: str) -> Provider:
+        return wire.provider(self._send("GET", _PROVIDER.format(uuid)))
+
+    def create_provider(
+        self, name: str, *, uuid: str | None = None, parent_uuid: str | None = None
+    ) -> Provider:
+        body = {"name": name, "uuid": uuid or str(uuid_module.uuid4())}
+        if parent_uuid is not None:
+            body["parent_provider_uuid"] = parent_uuid
+        return wire.provider(self._send("POST", "/resource_providers", body, since=(1, 20)))
+
+    def update_provider(self, uuid: str, *, name: str, parent_uuid: str | None = None) -> Provider:
+        """Rename a provider, or give it a parent."""
+        body = {"name": name, "parent_provider_uuid": parent_uuid}
+        path = _PROVIDER.format(uuid)
+        return wire.provider(self._send("PUT", path, body, since=(1, 14), repeatable=True))
+
+    def delete_provider(self, uuid: str) -> None:
+        self._send("DELETE", _PROVIDER.format(uuid))
+
+    # -- inventories ---------------------------------------------------------------------------
+
+    def inventories(self, uuid: str) -> ProviderInventories:
+        return wire.inventories(self._send("GET", _PROVIDER.format(uuid) + "/inventories"))
+
+    def set_inventories(
+        self, uuid: str, inventories: Mapping[str, Inventory], generation: int
+    ) -> ProviderInventories:
+        """Replace all inventories of a provider, as seen at a generation."""
+        body = wire.inventories_body(inventories, generation)
+        return wire.inventories(self._send("PUT", _PROVIDER.format(uuid) + "/inventories", body))
+
+    def set_inventory(
+        self, uuid: str, resource_class: str, inventory: Inventory, generation: int
+    ) -> int:
+        """Change one inventory that a provider has: the provider's new generation."""
+        body = {"resource_provider_generation": generation, **wire.inventory_body(inventory)}
+        path = f"{_PROVIDER.format(uuid)}/inventories/{resource_class}"
+        return int(self._send("PUT", path, body)["resource_provider_generation"])
+
+    def delete_inventory(self, uuid: str, resource_class: str) -> None:
+        self._send("DELETE", f"{_PROVIDER.format(uuid)}/inventories/{resource_class}")
+
+    def delete_inventories(self, uuid: str) -> None:
+        self._send("DELETE", _PROVIDER.format(uuid) + "/inventories", since=(1, 5))
+
+    def usages(self, uuid: str) -> Resources:
+        """How much of a provider is used, by resource class."""
+        found: Resources = self._send("GET", _PROVIDER.format(uuid) + "/usages")["usages"]
+        return found
+
+    # -- traits and aggregates -----------------------------------------------------------------
+
+    def traits(self, query: Query | None = None) -> frozenset[str]:
+        return frozenset(self._send("GET", "/traits", query=query, since=(1, 6))["traits"])
+
+    def create_trait(self, name: str) -> None:
+        """Make sure that a trait exists."""
+        self._send("PUT", f"/traits/{name}", since=(1, 6), repeatable=True)
+
+    def delete_trait(self, name: str) -> None:
+        self._send("DELETE", f"/traits/{name}", since=(1, 6))
+
+    def provider_traits(self, uuid: str) -> ProviderTraits:
+        path = _PROVIDER.format(uuid) + "/traits"
+        return wire.traits(self._send("GET", path, since=(1, 6)))
+
+    def set_provider_traits(
+        self, uuid: str, traits: Iterable[str], generation: int
+    ) -> ProviderTraits:
+        body = {"resource_provider_generation": generation, "traits": sorted(traits)}
+        path = _PROVIDER.format(uuid) + "/traits"
+        return wire.traits(self._send("PUT", path, body, since=(1, 6)))
+
+    def delete_provider_traits(self, uuid: str) -> None:
+        self._send("DELETE", _PROVIDER.format(uuid) + "/traits", since=(1, 6))
+
+    def provider_aggregates(self, uuid: str) -> ProviderAggregates:
+        path = _PROVIDER.format(uuid) + "/aggregates"
+        return wire.aggregates(self._send("GET", path, since=(1, 19)))
+
+    def set_provider_aggregates(
+        self, uuid: str, aggregates: Iterable[str], generation: int
+    ) -> ProviderAggregates:
+        body = {"resource_provider_generation": generation, "aggregates": sorted(aggregates)}
+        path = _PROVIDER.format(uuid) + "/aggregates"
+        return wire.aggregates(self._send("PUT", path, body, since=(1, 19)))
+
+    # -- resource classes ----------------------------------------------------------------------
+
+    def resource_classes(self) -> frozenset[str]:
+        found = self._send("GET", "/resource_classes", since=(1, 2))
+        return frozenset(each["name"] for each in found["resource_classes"])
+
+    def create_resource_class(self, name: str) -> None:
+        """Make sure that a resource class exists."""
+        self._send("PUT", f"/resource_classes/{name}", since=(1, 7), repeatable=True)
+
+    def delete_resource_class(self, name: str) -> None:
+        self._send("DELETE", f"/resource_classes/{name}", since=(1, 2))
+
+    # -- consumers -----------------------------------------------------------------------------
+
+    def consumer(self, uuid: str) -> Consumer:
+        """What a consumer holds; nothing, at no generation, if it does not exist."""
+        return wire.consumer(uuid, self._send("GET", f"/allocations/{uuid}", since=(1, 28)))
+
+    def provider_consumers(self, uuid: str) -> Mapping[str, Resources]:
+        """Who holds what of a provider: consumer UUID -> resources."""
+        found = self._send("GET", _PROVIDER.format(uuid) + "/allocations")["allocations"]
+        return {consumer: held["resources"] for consumer, held in found.items()}
+
+    def set_consumer(self, consumer: Consumer) -> None:
+        """Let a consumer hold what it says, as seen at its generation."""
+        bodies, until = wire.consumer_bodies([consumer])
+        path = f"/allocations/{consumer.uuid}"
+        self._send("PUT", path, bodies[consumer.uuid], since=(1, 28), until=until, races=True)
+
+    def set_consumers(self, consumers: Iterable[Consumer]) -> None:
+        """Let several consumers hold what they say: all of it or nothing."""
+        bodies, until = wire.consumer_bodies(consumers)
+        self._send("POST", "/allocations", bodies, since=(1, 28), until=until, races=True)
+
+    def delete_consumer(self, uuid: str) -> None:
+        self._send("DELETE", f"/allocations/{uuid}")
+
+    def project_usages(self, project_id: str, *, user_id: str | None = None) -> Any:
+        """What the consumers of a project use; by type of consumer from 1.38."""
+        query = {"project_id": project_id, **({"user_id": user_id} if user_id else {})}
+        return self._send("GET", "/usages", query=query, since=(1, 9))["usages"]
+
+    # -- searches and reshapes -----------------------------------------------------------------
+
+    def candidates(self, query: Query) -> Candidates:
+        """Where a request fits."""
+        found = self._send("GET", "/allocation_candidates", query=query, since=(1, 29))
+        return wire.candidates(found)
+
+    def reshape(
+        self,
+        inventories: Mapping[str, ProviderInventories],
+        consumers: Iterable[Consumer],
+    ) -> None:
+        """Replace inventories of providers and what consumers hold, all at once or not at all."""
+        bodies, until = wire.consumer_bodies(consumers)
+        body = {
+            "inventories": {
+                uuid: wire.inventories_body(each.inventories, each.generation)
+                for uuid, each in inventories.items()
+            },
+            "allocations": bodies,
+        }
+        self._send("POST", "/reshaper", body, since=(1, 30), until=until)

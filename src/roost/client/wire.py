@@ -1,0 +1,132 @@
+"""Between the values of the client and the JSON of the API."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from roost.client.values import (
+    Candidate,
+    Candidates,
+    Consumer,
+    Inventory,
+    Provider,
+    ProviderAggregates,
+    ProviderInventories,
+    ProviderSummary,
+    ProviderTraits,
+)
+from roost.model import UNKNOWN_CONSUMER_TYPE
+
+_INVENTORY_FIELDS = Inventory.__struct_fields__
+
+
+def provider(found: Any) -> Provider:
+    return Provider(
+        uuid=found["uuid"],
+        name=found["name"],
+        generation=found["generation"],
+        parent_uuid=found.get("parent_provider_uuid"),
+        root_uuid=found.get("root_provider_uuid", found["uuid"]),
+    )
+
+
+def inventory(found: Mapping[str, Any]) -> Inventory:
+    return Inventory(**{name: found[name] for name in _INVENTORY_FIELDS if name in found})
+
+
+def inventory_body(value: Inventory) -> dict[str, Any]:
+    return msgspec.structs.asdict(value)
+
+
+def inventories(found: Any) -> ProviderInventories:
+    return ProviderInventories(
+        generation=found["resource_provider_generation"],
+        inventories={name: inventory(each) for name, each in found["inventories"].items()},
+    )
+
+
+def inventories_body(values: Mapping[str, Inventory], generation: int) -> dict[str, Any]:
+    return {
+        "resource_provider_generation": generation,
+        "inventories": {name: inventory_body(each) for name, each in values.items()},
+    }
+
+
+def traits(found: Any) -> ProviderTraits:
+    return ProviderTraits(
+        generation=found["resource_provider_generation"], traits=frozenset(found["traits"])
+    )
+
+
+def aggregates(found: Any) -> ProviderAggregates:
+    return ProviderAggregates(
+        generation=found["resource_provider_generation"], aggregates=frozenset(found["aggregates"])
+    )
+
+
+def consumer(uuid: str, found: Any) -> Consumer:
+    return Consumer(
+        uuid=uuid,
+        allocations={key: each["resources"] for key, each in found["allocations"].items()},
+        project_id=found.get("project_id"),
+        user_id=found.get("user_id"),
+        generation=found.get("consumer_generation"),
+        consumer_type=found.get("consumer_type"),
+    )
+
+
+# From the next version on a consumer must have a type.
+LAST_WITHOUT_TYPE = (1, 37)
+
+
+def consumer_bodies(
+    values: Iterable[Consumer],
+) -> tuple[dict[str, dict[str, Any]], tuple[int, int] | None]:
+    """What is sent for each consumer, and the newest version that it may be sent in.
+
+    Consumers without a type can be written only in versions that know none; types that exist
+    stay as they are then.
+    """
+    consumers = list(values)
+    typed = all(each.consumer_type not in (None, UNKNOWN_CONSUMER_TYPE) for each in consumers)
+    bodies = {each.uuid: _consumer_body(each, typed=typed) for each in consumers}
+    return bodies, None if typed else LAST_WITHOUT_TYPE
+
+
+def _consumer_body(value: Consumer, *, typed: bool) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "allocations": {key: {"resources": dict(held)} for key, held in value.allocations.items()},
+        "project_id": value.project_id,
+        "user_id": value.user_id,
+        "consumer_generation": value.generation,
+    }
+    if value.mappings is not None:
+        body["mappings"] = value.mappings
+    if typed:
+        body["consumer_type"] = value.consumer_type
+    return body
+
+
+def candidates(found: Any) -> Candidates:
+    return Candidates(
+        candidates=[
+            Candidate(
+                allocations={
+                    key: each["resources"] for key, each in request["allocations"].items()
+                },
+                mappings=request.get("mappings", {}),
+            )
+            for request in found["allocation_requests"]
+        ],
+        summaries={
+            key: ProviderSummary(
+                capacity={name: each["capacity"] for name, each in summary["resources"].items()},
+                used={name: each["used"] for name, each in summary["resources"].items()},
+                traits=frozenset(summary.get("traits", ())),
+                parent_uuid=summary.get("parent_provider_uuid"),
+                root_uuid=summary.get("root_provider_uuid", key),
+            )
+            for key, summary in found["provider_summaries"].items()
+        },
+    )

@@ -1,0 +1,1 @@
+"""Whether all is well: with the tables (`check`), and with what roost depends on (`status`)."""

@@ -1,0 +1,113 @@
+"""Whether roost can work here, and keep its promises: `roost status`."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from oslo_policy import opts
+
+from roost.api.policy import policy_of
+from roost.errors import Unavailable
+from roost.health.outcome import Outcome, failure, success, warning
+from roost.health.server_rules import judge
+from roost.settings import Settings, SettingsError, library_configuration
+from roost.store import migrate
+from roost.store.inspection import count_gaps
+from roost.store.server import is_there, server_settings
+from roost.store.store import Store
+
+
+def configuration_outcomes(settings: Settings) -> Iterator[Outcome]:
+    """What can be said without a database."""
+    yield _authentication(settings)
+    yield _policy(settings)
+
+
+def database_outcomes(store: Store, settings: Settings) -> Iterator[Outcome]:
+    """What the database says; ends early where it says nothing."""
+    try:
+        is_there(store)
+    except Unavailable as error:
+        yield failure("database", _line(error))
+        return
+    yield success("database", f"{store.engine.dialect.name}, reachable")
+    yield _schema(store)
+    # Without tables to look into, which has been said, there is nothing more to say of them.
+    with contextlib.suppress(Unavailable):
+        yield from _data(store)
+    if store.engine.dialect.name == "sqlite":
+        yield _sqlite(settings)
+    else:
+        yield from judge(store.engine.dialect.name, server_settings(store))
+
+
+def _authentication(settings: Settings) -> Outcome:
+    if settings.auth_strategy == "noauth2":
+        return warning("authentication", "noauth2 believes every token: for development only")
+    return success("authentication", settings.auth_strategy)
+
+
+def _policy(settings: Settings) -> Outcome:
+    configuration = library_configuration(settings)
+    opts.set_defaults(configuration, "policy.yaml")
+    name = configuration.oslo_policy.policy_file
+    path = configuration.find_file(name)
+    if path is None:
+        return success("policy", "the built-in rules; there is no policy file")
+    try:
+        json.loads(Path(path).read_text())
+    except ValueError:
+        return _policy_in_use(settings, path)
+    except OSError as error:
+        return failure("policy", f"{path} cannot be read: {error.strerror}")
+    return failure(
+        "policy",
+        f"{path} is JSON, which is not accepted any more: convert it to YAML with "
+        "`oslopolicy-convert-json-to-yaml --namespace roost`",
+    )
+
+
+def _policy_in_use(settings: Settings, path: str) -> Outcome:
+    try:
+        policy_of(settings)
+    except SettingsError as error:
+        return failure("policy", f"{path}: {_line(error)}")
+    return success("policy", path)
+
+
+def _schema(store: Store) -> Outcome:
+    try:
+        placement = migrate.placement_version(store.engine)
+        version = migrate.version(store.engine)
+        if migrate.is_current(store.engine):
+            return success("schema", f"roost {version}, Placement {placement}")
+    except Unavailable as error:
+        return failure("schema", _line(error))
+    if placement is None:
+        return failure("schema", "no tables yet: run `roost db sync`")
+    found = f"roost {version}" if version else f"Placement {placement}, not adopted yet"
+    return failure("schema", f"{found}: run `roost db sync`")
+
+
+def _data(store: Store) -> list[Outcome]:
+    rootless, unknown = store.look(count_gaps)
+    help = "`roost db sync` repairs that while it adopts, `roost db check --fix` later"
+    return [
+        warning("root providers", f"{rootless} providers have none: {help}")
+        if rootless
+        else success("root providers", "every provider has one"),
+        warning("consumers", f"{unknown} hold something and have no record: {help}")
+        if unknown
+        else success("consumers", "each that holds something has a record"),
+    ]
+
+
+def _sqlite(settings: Settings) -> Outcome:
+    if not settings.database.sqlite_synchronous:
+        return warning("SQLite", "sqlite_synchronous is false: a power failure loses writes")
+    return success("SQLite", "waits until a commit is on the disk")
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split("\n", maxsplit=1)[0].split())

@@ -1,0 +1,45 @@
+"""A cloud that the reference has made, and its rows."""
+
+import random
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from adoption import upstream
+from adoption.tables import Rows, dump
+from comparison.both import ask
+from comparison.worlds import World, make_world
+
+
+@pytest.fixture(scope="session")
+def world() -> World:
+    """One with trees, sharing providers and several consumers."""
+    seeds = iter(range(1000))
+    while True:
+        world = make_world(random.Random(next(seeds)))
+        if (
+            len(world.consumers) > 2
+            and sum(one.name.startswith("sharing") for one in world.providers) > 1
+            and sum(one.parent is not None for one in world.providers) > 3
+        ):
+            return world
+
+
+def load(world: World, side: upstream.Upstream) -> None:
+    for request in world.requests():
+        ask(side, request)
+
+
+@pytest.fixture(scope="session")
+def rows(world: World, tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    """The rows that the reference writes for the world, in tables of its newest revision."""
+    folder: Path = tmp_path_factory.mktemp("rows")
+    url = f"sqlite:///{folder / 'rows.db'}"
+    upstream.migrate(url, folder)
+    with upstream.serving(url, folder) as side:
+        load(world, side)
+    engine = sa.create_engine(url)
+    found = dump(engine)
+    engine.dispose()
+    return found

@@ -1,0 +1,53 @@
+"""Drivers by name."""
+
+import tomllib
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from roost.agent import drivers
+from roost.agent.drivers import BUILT_IN, GROUP, load_driver
+from roost.agent.drivers.base import Driver, DriverError
+
+
+class OwnDriver(Driver):
+    def update_provider_tree(self, provider_tree, nodename, allocations=None):
+        provider_tree.add_traits(nodename, "CUSTOM_OWN")
+
+
+@pytest.fixture
+def announced(monkeypatch):
+    """A package that announces drivers."""
+    points = [
+        EntryPoint("own", f"{__name__}:OwnDriver", GROUP),
+        EntryPoint("broken", "no.such.module:Driver", GROUP),
+        EntryPoint("other", "pathlib:Path", GROUP),
+    ]
+    monkeypatch.setattr(drivers, "entry_points", lambda group: points)
+
+
+def test_the_package_announces_what_is_built_in():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    assert project["project"]["entry-points"][GROUP] == BUILT_IN
+
+
+def test_a_driver_of_another_package(announced):
+    driver = load_driver("own", {"colour": "blue"})
+    assert isinstance(driver, OwnDriver)
+    assert driver.options == {"colour": "blue"}
+    assert len(driver.nodenames()) == 1
+    assert driver.root_uuid("host") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nobody", "no driver 'nobody'; there are broken, file, linux, other, own"),
+        ("broken", r"'broken' \(no.such.module:Driver\) cannot be loaded"),
+        ("other", r"'other' \(pathlib:Path\) is no Driver"),
+    ],
+)
+def test_what_cannot_be_loaded(announced, name, words):
+    with pytest.raises(DriverError, match=words):
+        load_driver(name, {})

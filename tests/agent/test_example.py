@@ -1,0 +1,61 @@
+"""The driver that docs/agent.md shows."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hosts import claim
+
+from roost.agent.drivers.base import DriverError
+from roost.agent.tracker import Tracker
+from roost.client import Client
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "agent.md"
+LINES_MAX = 40
+
+
+def example() -> Any:
+    """The class, as the page defines it."""
+    [code] = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert len(code.splitlines()) <= LINES_MAX
+    names: dict[str, Any] = {}
+    exec(compile(code, str(PAGE), "exec"), names)
+    return names["LicenceDriver"]
+
+
+def test_the_example(client: Client, tmp_path: Path) -> None:
+    path = tmp_path / "licences.json"
+    path.write_text(json.dumps({"cad": 20, "fem": 5}))
+    tracker = Tracker(client, example()({"path": str(path)}), "licences")
+    tracker.update(startup=True)
+    found = {each.name: each.uuid for each in client.providers()}
+    assert set(found) == {"licences", "cad", "fem"}
+    assert client.inventories(found["cad"]).inventories["CUSTOM_LICENCE"].total == 20
+    path.write_text(json.dumps({"cad": 30}))
+    tracker.update(startup=False)
+    assert {each.name for each in client.providers()} == {"licences", "cad"}
+    assert client.inventories(found["cad"]).inventories["CUSTOM_LICENCE"].total == 30
+
+
+def test_its_reshape(client: Client, tmp_path: Path) -> None:
+    """A class gets another name, and whoever holds some keeps it."""
+    path = tmp_path / "licences.json"
+    path.write_text(json.dumps({"cad": 20}))
+    tracker = Tracker(client, example()({"path": str(path)}), "licences")
+    tracker.update(startup=True)
+    [cad] = client.providers({"name": "cad"})
+    client.create_resource_class("CUSTOM_LICENSE")
+    stock = client.inventories(cad.uuid)
+    old = {"CUSTOM_LICENSE": stock.inventories["CUSTOM_LICENCE"]}
+    client.set_inventories(cad.uuid, old, stock.generation)
+    consumer = claim(client, "engineer", {cad.uuid: {"CUSTOM_LICENSE": 3}})
+    tracker.update(startup=True)
+    assert client.consumer(consumer).allocations == {cad.uuid: {"CUSTOM_LICENCE": 3}}
+    assert client.usages(cad.uuid) == {"CUSTOM_LICENCE": 3}
+
+
+def test_what_it_needs() -> None:
+    with pytest.raises(DriverError, match="path=FILE"):
+        example()({})

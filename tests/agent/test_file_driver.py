@@ -1,0 +1,319 @@
+"""Providers that a file describes, and what is said of a file that is wrong."""
+
+import textwrap
+import uuid
+
+import jsonschema
+import pytest
+
+from roost.agent.drivers import load_driver
+from roost.agent.drivers.base import DriverError, ReshapeNeeded
+from roost.agent.drivers.file_schema import SCHEMA
+from roost.agent.provider_tree import ProviderTree
+
+ROOT = "3f5e0d4c-1c58-4b43-9f66-4f6f4c3dbd5e"
+AGGREGATE = "5b8b1c9e-5a54-4a3c-8f2c-a4d8a6b0a6de"
+CHILD = "0f2d0f5e-6a52-4a8e-9a53-0a4f2f1f6d11"
+
+POOL = f"""\
+providers:
+  - name: pool
+    inventories:
+      DISK_GB: {{total: 10000, reserved: 100, allocation_ratio: 1.5}}
+    traits: [MISC_SHARES_VIA_AGGREGATE, CUSTOM_FAST]
+    aggregates:
+      - {AGGREGATE}
+    children:
+      - name: licences
+        uuid: {CHILD}
+        inventories:
+          CUSTOM_LICENCE: {{total: 20}}
+      - name: derived
+  - name: other
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "pools.yaml"
+
+
+@pytest.fixture
+def tree():
+    tree = ProviderTree()
+    tree.new_root("pool", ROOT)
+    return tree
+
+
+def driver(path, text=None, **options):
+    if text is not None:
+        path.write_text(textwrap.dedent(text))
+    return load_driver("file", {"path": str(path), **options})
+
+
+def update(path, tree, text, allocations=None, **options):
+    driver(path, text, **options).update_provider_tree(tree, "pool", allocations)
+
+
+def test_a_file_becomes_a_tree(path, tree):
+    update(path, tree, POOL)
+    pool = tree.data("pool")
+    assert pool.inventory["DISK_GB"]["total"] == 10000
+    assert pool.inventory["DISK_GB"]["allocation_ratio"] == 1.5
+    assert pool.inventory["DISK_GB"]["step_size"] == 1
+    assert pool.traits == {"MISC_SHARES_VIA_AGGREGATE", "CUSTOM_FAST"}
+    assert pool.aggregates == {AGGREGATE}
+    assert tree.data("licences").uuid == CHILD
+    assert tree.data("licences").parent_uuid == ROOT
+    assert tree.data("derived").uuid == str(uuid.uuid5(uuid.UUID(ROOT), "derived"))
+    assert not tree.exists("other")
+
+
+def test_its_roots(path):
+    assert driver(path, POOL).nodenames() == ["pool", "other"]
+    assert driver(path).root_uuid("pool") is None
+    named = driver(path, f"providers: [{{name: pool, uuid: {ROOT.upper()}}}]")
+    assert named.root_uuid("pool") == ROOT
+    with pytest.raises(DriverError, match="no provider at the top is named licences"):
+        driver(path, POOL).root_uuid("licences")
+
+
+def test_a_root_of_another_uuid_is_refused(path, tree):
+    with pytest.raises(DriverError, match=f"{CHILD}, but the service knows it as {ROOT}"):
+        update(path, tree, f"providers: [{{name: pool, uuid: {CHILD}}}]")
+
+
+def test_the_file_is_read_anew(path, tree):
+    update(path, tree, POOL)
+    update(path, tree, "providers: [{name: pool, inventories: {DISK_GB: {total: 5}}}]")
+    assert tree.data("pool").inventory["DISK_GB"]["total"] == 5
+    assert tree.get_provider_uuids() == [ROOT]
+
+
+def test_what_is_not_named_stays(path, tree):
+    update(path, tree, POOL)
+    before = tree.data("pool")
+    update(path, tree, "providers: [{name: pool}]")
+    after = tree.data("pool")
+    # Inventories that are not there are not there: they may have moved to a child.
+    assert (after.traits, after.inventory, after.aggregates) == (
+        before.traits,
+        {},
+        before.aggregates,
+    )
+    update(path, tree, "providers: [{name: pool, traits: [], inventories: {}, aggregates: []}]")
+    pool = tree.data("pool")
+    assert (pool.traits, pool.inventory, pool.aggregates) == (set(), {}, set())
+
+
+def test_unknown_providers_can_be_kept(path, tree):
+    update(path, tree, POOL)
+    tree.new_child("somebody's", "derived")
+    update(path, tree, "providers: [{name: pool}]", unknown="keep")
+    # The one we made goes as well, but for who stands below it.
+    assert tree.exists("somebody's")
+    assert tree.exists("licences")
+    tree.remove("somebody's")
+    update(path, tree, "providers: [{name: pool}]", unknown="keep")
+    assert not tree.exists("derived")
+
+
+def test_providers_move_and_get_other_names(path, tree):
+    update(path, tree, POOL)
+    update(
+        path,
+        tree,
+        f"""\
+        providers:
+          - name: pool
+            children:
+              - name: derived
+                children:
+                  - {{name: renamed, uuid: {CHILD}}}
+        """,
+    )
+    assert tree.data(CHILD).name == "renamed"
+    assert tree.data(CHILD).parent_uuid == tree.data("derived").uuid
+
+
+# -- reshapes
+
+FLAT = "providers: [{name: pool, inventories: {VGPU: {total: 8}, DISK_GB: {total: 9}}}]"
+NESTED = """\
+providers:
+  - name: pool
+    inventories: {DISK_GB: {total: 9}}
+    children:
+      - {name: card-1, inventories: {VGPU: {total: 4}}}
+      - {name: card-2, inventories: {VGPU: {total: 4}}}
+"""
+
+
+def test_a_class_that_moves_to_children(path, tree):
+    update(path, tree, FLAT)
+    with pytest.raises(ReshapeNeeded, match="VGPU moves from pool to card-1, card-2"):
+        update(path, tree, NESTED)
+    allocations = {
+        "a": {"allocations": {ROOT: {"resources": {"VGPU": 3, "DISK_GB": 1}}}},
+        "b": {"allocations": {ROOT: {"resources": {"VGPU": 3}}}},
+    }
+    update(path, tree, NESTED, allocations)
+    cards = {tree.data(name).uuid for name in ("card-1", "card-2")}
+    assert allocations["a"]["allocations"][ROOT] == {"resources": {"DISK_GB": 1}}
+    assert ROOT not in allocations["b"]["allocations"]
+    assert {each for record in allocations.values() for each in record["allocations"]} == cards | {
+        ROOT
+    }
+    # And back again.
+    with pytest.raises(ReshapeNeeded):
+        update(path, tree, FLAT)
+    update(path, tree, FLAT, allocations)
+    assert allocations["b"]["allocations"] == {ROOT: {"resources": {"VGPU": 3}}}
+    assert not tree.exists("card-1")
+
+
+def test_a_class_that_is_gone_needs_no_reshape(path, tree):
+    update(path, tree, FLAT)
+    update(path, tree, "providers: [{name: pool, inventories: {}}]")
+    assert not tree.has_inventory("pool")
+
+
+# -- what is wrong, and where
+
+WRONG = [
+    # the file, the line, the field, some words
+    ("providers: [{nam: pool}]", 1, r"providers\[0\].nam", "no such field; there are name, uuid"),
+    ("providers:\n- uuid: x\n", 2, r"providers\[0\]", "name is missing"),
+    ("providers:\n- name: 7\n", 2, r"providers\[0\].name", "7 is not of type 'string'"),
+    ("providers:\n- name: a\n  uuid: zz\n", 3, r"providers\[0\].uuid", "'zz'"),
+    ("providers: []", 1, "providers", "non-empty"),
+    ("pools: []", 1, "pools", "no such field; there are providers"),
+    ("", 1, "the file", "None is not of type 'object'"),
+    ("- a", 1, "the file", "not of type 'object'"),
+    ("providers:\n- name: a\n  name: b\n", 3, r"providers\[0\].name", "twice"),
+    ("providers:\n- name: a\n - name: b\n", 3, "", "block"),
+    ("providers:\n- name: a\n  traits: X\n", 3, r"providers\[0\].traits", "not of type 'array'"),
+    ("providers:\n- name: a\n  traits:\n  - FAST\n", 4, r"traits\[0\]", "FAST is no standard"),
+    ("providers:\n- name: a\n  traits:\n  - CUSTOM_A\n  - bad\n", 5, r"traits\[1\]", "'bad'"),
+    ("providers:\n- name: a\n  aggregates:\n  - b\n", 4, r"aggregates\[0\]", "'b'"),
+    (
+        "providers:\n- name: a\n  inventories:\n    DISC: {total: 1}\n",
+        4,
+        r"providers\[0\].inventories.DISC",
+        "no standard resource class",
+    ),
+    (
+        "providers:\n- name: a\n  inventories:\n    disk_gb: {total: 1}\n",
+        4,
+        r"inventories.disk_gb",
+        "'disk_gb' is no name of a resource class",
+    ),
+    (
+        "providers:\n- name: a\n  inventories:\n    DISK_GB:\n      total: 0\n",
+        5,
+        r"inventories.DISK_GB.total",
+        "0 is less than the minimum of 1",
+    ),
+    (
+        "providers:\n- name: a\n  inventories:\n    DISK_GB:\n      total: 5\n      free: 1\n",
+        6,
+        r"inventories.DISK_GB.free",
+        "no such field",
+    ),
+    (
+        "providers:\n- name: a\n  inventories:\n    DISK_GB: {reserved: 5}\n",
+        4,
+        r"inventories.DISK_GB",
+        "total is missing",
+    ),
+    (
+        "providers:\n- name: a\n  inventories:\n    DISK_GB:\n      total: 5\n      reserved: 6\n",
+        6,
+        r"inventories.DISK_GB.reserved",
+        "more is reserved than there is",
+    ),
+    (
+        "providers:\n- name: a\n  inventories:\n    VGPU: {total: 5, min_unit: 3, max_unit: 2}\n",
+        4,
+        r"inventories.VGPU.min_unit",
+        "min_unit is above max_unit",
+    ),
+    (
+        "providers:\n- name: a\n  children:\n  - name: b\n    children:\n    - name: a\n",
+        6,
+        r"providers\[0\].children\[0\].children\[0\].name",
+        r"'a' is the name of providers\[0\] as well",
+    ),
+    (
+        f"providers:\n- name: a\n  uuid: {ROOT}\n- name: b\n  uuid: {ROOT}\n",
+        5,
+        r"providers\[1\].uuid",
+        "as well",
+    ),
+    (
+        "providers:\n- name: a\n  inventories:\n    VGPU: {total: 5, allocation_ratio: .nan}\n",
+        4,
+        r"inventories.VGPU.allocation_ratio",
+        "not a number",
+    ),
+    ("providers:\n- name: a\n  1: b\n", 3, r"providers\[0\]", "no word"),
+    ("providers: &a\n- name: a\n  children: *a\n", 3, "", "contains itself"),
+    ("providers:\n- name: 2024-99-99\n", 1, "", "month"),
+    ("providers:\n- {name: a, ? [b] : c}\n", 2, r"providers\[0\]", "no word"),
+    ("providers:\n- name: !!python/object:os.system a\n", 2, "", "constructor"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "field", "words"), WRONG)
+def test_an_error_names_the_file_the_line_and_the_field(path, text, line, field, words):
+    path.write_text(text)
+    with pytest.raises(DriverError, match=rf"pools\.yaml:{line}: .*{field}.*{words}"):
+        driver(path).nodenames()
+
+
+def test_all_errors_are_told_in_the_order_of_the_lines(path):
+    path.write_text("providers:\n- nam: a\n  traits: 1\n- name: [b]\n")
+    with pytest.raises(DriverError) as caught:
+        driver(path).nodenames()
+    lines = [line.split("pools.yaml:")[1].split(":")[0] for line in str(caught.value).splitlines()]
+    assert lines == ["2", "2", "3", "4"]
+
+
+def test_an_anchor_may_be_used_again(path, tree):
+    text = """\
+    providers:
+      - name: pool
+        traits: &same [CUSTOM_A]
+        children:
+          - {name: below, traits: *same}
+    """
+    update(path, tree, text)
+    assert tree.data("below").traits == {"CUSTOM_A"}
+
+
+def test_a_whole_number_may_have_a_point(path, tree):
+    update(path, tree, "providers: [{name: pool, inventories: {VGPU: {total: 8.0}}}]")
+    total = tree.data("pool").inventory["VGPU"]["total"]
+    assert (total, type(total)) == (8, int)
+
+
+def test_a_file_that_is_not_there(path):
+    with pytest.raises(DriverError, match=r"pools\.yaml cannot be read"):
+        driver(path).nodenames()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "needs the option path"),
+        ({"path": "a", "file": "b"}, "no option file; it has path, unknown"),
+        ({"path": "a", "unknown": "what"}, "'what' is none of remove, keep"),
+    ],
+)
+def test_bad_options(options, words):
+    with pytest.raises(DriverError, match=words):
+        load_driver("file", options)
+
+
+def test_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)

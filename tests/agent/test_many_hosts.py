@@ -1,0 +1,61 @@
+"""The agents of many hosts at once, against one server on PostgreSQL.
+
+`scripts/many-hosts` runs it with a thousand hosts.
+"""
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from hosts import ShapeDriver, stock, uid
+
+from roost.agent.drivers.base import Allocations
+from roost.agent.provider_tree import ProviderTree
+from roost.agent.tracker import Tracker
+from roost.client import Client
+from roost_server import RoostServer
+from servers import PostgreSQL
+
+HOSTS = int(os.environ.get("ROOST_TEST_HOSTS", "100"))
+AT_ONCE = 32
+
+
+def numa(tree: ProviderTree, nodename: str, _: Allocations | None) -> None:
+    """A root, two NUMA nodes with processors and memory, a network card below each."""
+    tree.update_inventory(nodename, {"DISK_GB": stock(1000)})
+    for number in (0, 1):
+        node, card = f"{nodename}_numa{number}", f"{nodename}_card{number}"
+        if not tree.exists(node):
+            tree.new_child(node, nodename, uuid=uid(node))
+            tree.new_child(card, node, uuid=uid(card))
+        tree.update_inventory(node, {"VCPU": stock(32), "MEMORY_MB": stock(65536)})
+        tree.update_traits(node, {"HW_NUMA_ROOT"})
+        tree.update_inventory(card, {"SRIOV_NET_VF": stock(8)})
+
+
+def test_many_hosts(postgresql: PostgreSQL, tmp_path: Path) -> None:
+    url = postgresql.create_database()
+    arguments = ("--workers", "2")
+    with (
+        RoostServer(url, tmp_path, arguments=arguments) as server,
+        Client(server.url) as client,
+    ):
+        names = [f"node{number}" for number in range(HOSTS)]
+        drivers = {name: ShapeDriver(numa) for name in names}
+
+        def update(name: str) -> bool:
+            return Tracker(client, drivers[name], name).update(startup=True)
+
+        seconds = []
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            # First there is nothing, then nothing has changed.
+            for expected in (True, False):
+                began = time.monotonic()
+                assert set(pool.map(update, names)) == {expected}
+                seconds.append(time.monotonic() - began)
+        print(f"{HOSTS} hosts: created in {seconds[0]:.0f} s, checked in {seconds[1]:.0f} s")
+        assert len(client.providers()) == 5 * HOSTS
+        found = client.candidates({"resources": "VCPU:32,MEMORY_MB:65536", "limit": 10_000})
+        assert len(found.candidates) == 4 * HOSTS
+    postgresql.drop_database(url)

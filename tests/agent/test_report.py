@@ -1,0 +1,289 @@
+"""From a tree in memory to the service and back."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+from hosts import claim, empty, flat, graphics, stock, uid
+
+from roost.agent.flush import ReshapeConflict, UpdateFailed
+from roost.agent.provider_tree import ProviderTree
+from roost.agent.report import ReportClient
+from roost.client import Client, Inventory
+from roost_server import RoostServer
+
+SHARING = "MISC_SHARES_VIA_AGGREGATE"
+
+
+class Counting(httpx.HTTPTransport):
+    """Counts requests, and cuts the wire before or after one of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[str] = []
+        self.cut_before: int | None = None  # the number of a write
+        self.cut_after: int | None = None
+        self.writes = 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.sent.append(f"{request.method} {request.url.path}")
+        if request.method == "GET":
+            return super().handle_request(request)
+        self.writes += 1
+        if self.writes == self.cut_before:
+            raise Crash
+        response = super().handle_request(request)
+        if self.writes == self.cut_after:
+            response.read()
+            raise Crash
+        return response
+
+    def count(self, method: str) -> int:
+        return sum(line.startswith(method) for line in self.sent)
+
+
+class Crash(Exception):
+    """The agent dies here."""
+
+
+@contextmanager
+def counted(server: RoostServer) -> Iterator[tuple[Client, Counting]]:
+    transport = Counting()
+    with Client(server.url, transport=transport) as client:
+        assert client.version
+        transport.sent.clear()
+        yield client, transport
+
+
+def write_flat(client: Client) -> tuple[ReportClient, ProviderTree]:
+    report = ReportClient(client)
+    tree = report.get_provider_tree_and_ensure_root("host")
+    flat(tree, "host", None)
+    report.update_from_provider_tree(tree)
+    return report, tree
+
+
+def test_a_new_host(client: Client) -> None:
+    write_flat(client)
+    [host] = client.providers({"name": "host"})
+    assert client.inventories(host.uuid).inventories == {
+        "VCPU": Inventory(total=16),
+        "MEMORY_MB": Inventory(total=4096),
+        "VGPU": Inventory(total=8),
+    }
+    assert client.provider_traits(host.uuid).traits == {"HW_CPU_X86_AVX2", "CUSTOM_GOLD"}
+
+
+def test_a_host_that_exists_is_found(client: Client) -> None:
+    host = client.create_provider("host")
+    report = ReportClient(client)
+    assert report.get_provider_tree_and_ensure_root("host").get_provider_uuids() == [host.uuid]
+    assert report.get_provider_tree_and_ensure_root("other", host.uuid).exists("host")
+    with pytest.raises(UpdateFailed, match="has this name"):
+        report.get_provider_tree_and_ensure_root("host", str(uuid.uuid4()))
+
+
+def test_reading_without_writing(client: Client) -> None:
+    tree = ReportClient(client).get_provider_tree("host")
+    assert tree.exists("host")
+    assert client.providers() == []
+
+
+def test_the_fewest_requests(client: Client, agent_server: RoostServer) -> None:
+    """What did not change is not sent, and what did is sent once."""
+    write_flat(client)
+    with counted(agent_server) as (counting_client, transport):
+        report = ReportClient(counting_client)
+        tree = report.get_provider_tree_and_ensure_root("host")
+        # One for the root, one for the tree, three for each provider.
+        assert len(transport.sent) == 5
+        transport.sent.clear()
+        assert report.update_from_provider_tree(tree) is False
+        assert transport.sent == []
+        tree.update_inventory("host", {"VCPU": stock(32)})
+        tree.new_child("child", "host", uuid=uid("child"))
+        tree.add_traits("child", "CUSTOM_GOLD")
+        assert report.update_from_provider_tree(tree) is True
+        # The provider, its traits, the inventories of the root. CUSTOM_GOLD is known.
+        assert [line.split()[0] for line in transport.sent] == ["POST", "PUT", "PUT"]
+        transport.sent.clear()
+        assert report.update_from_provider_tree(tree) is False
+        assert transport.sent == []
+
+
+def test_moved_renamed_and_deleted(client: Client) -> None:
+    report, tree = write_flat(client)
+    for name in ("a", "b", "c"):
+        tree.new_child(name, "host", uuid=uid(name))
+    tree.new_child("leaf", "a", uuid=uid("leaf"))
+    tree.update_inventory("leaf", {"FPGA": stock(1)})
+    report.update_from_provider_tree(tree)
+    tree.reparent("leaf", "b")
+    tree.rename("c", "see")
+    tree.remove("a")
+    report.update_from_provider_tree(tree)
+    found = {each.name: each.parent_uuid for each in client.providers()}
+    [host] = client.providers({"name": "host"})
+    assert found == {"host": None, "b": host.uuid, "see": host.uuid, "leaf": uid("b")}
+
+
+def test_aggregates(client: Client) -> None:
+    report, tree = write_flat(client)
+    tree.update_aggregates("host", {uid("aggregate")})
+    report.update_from_provider_tree(tree)
+    [host] = client.providers()
+    assert client.provider_aggregates(host.uuid).aggregates == {uid("aggregate")}
+
+
+def test_claims_do_not_get_in_the_way(client: Client) -> None:
+    """They move the generation, and nothing that the agent cares for."""
+    report, tree = write_flat(client)
+    [host] = client.providers()
+    claim(client, "consumer", {host.uuid: {"VCPU": 2}})
+    tree.update_inventory("host", {**tree.data("host").inventory, "VCPU": stock(32)})
+    tree.add_traits("host", "CUSTOM_MORE")
+    report.update_from_provider_tree(tree)
+    assert client.inventories(host.uuid).inventories["VCPU"].total == 32
+    assert client.usages(host.uuid)["VCPU"] == 2
+
+
+def test_what_others_changed_is_not_overwritten_unseen(client: Client) -> None:
+    report, tree = write_flat(client)
+    [host] = client.providers()
+    client.set_provider_traits(host.uuid, {"HW_CPU_X86_SSE"}, client.provider(host.uuid).generation)
+    tree.add_traits("host", "CUSTOM_MORE")
+    tree.update_inventory("host", {"VCPU": stock(64)})
+    with pytest.raises(UpdateFailed) as failed:
+        report.update_from_provider_tree(tree)
+    # The rest was done.
+    assert [(each.provider, each.step) for each in failed.value.failures] == [("host", "traits")]
+    assert client.provider_traits(host.uuid).traits == {"HW_CPU_X86_SSE"}
+    assert client.inventories(host.uuid).inventories["VCPU"].total == 64
+    # The next run looks first.
+    tree = report.get_provider_tree_and_ensure_root("host")
+    tree.add_traits("host", "CUSTOM_MORE")
+    report.update_from_provider_tree(tree)
+    assert client.provider_traits(host.uuid).traits == {"HW_CPU_X86_SSE", "CUSTOM_MORE"}
+
+
+def test_what_cannot_be_done_is_said(client: Client) -> None:
+    report, tree = write_flat(client)
+    [host] = client.providers()
+    claim(client, "consumer", {host.uuid: {"VGPU": 1}})
+    tree.update_inventory("host", {"VCPU": stock(16)})
+    tree.new_child("child", "host", uuid=uid("child"))
+    with pytest.raises(UpdateFailed, match="host: inventories:"):
+        report.update_from_provider_tree(tree)
+    assert client.provider(uid("child")).name == "child"
+
+
+# ---------------------------------------------------------------------------------------------
+# Allocations and reshapes
+
+
+def test_consumers_of_a_tree(client: Client) -> None:
+    """With all that they hold; and those that hold nothing but what is shared with the tree."""
+    report, tree = write_flat(client)
+    storage, far = client.create_provider("storage"), client.create_provider("far")
+    for provider, stocked in ((storage, "DISK_GB"), (far, "VCPU")):
+        client.set_inventories(provider.uuid, {stocked: Inventory(total=100)}, 0)
+    generation = client.provider(storage.uuid).generation
+    generation = client.set_provider_traits(storage.uuid, {SHARING}, generation).generation
+    client.set_provider_aggregates(storage.uuid, {uid("aggregate")}, generation)
+    tree.update_aggregates("host", {uid("aggregate")})
+    report.update_from_provider_tree(tree)
+    host = tree.data("host").uuid
+    here = claim(client, "here", {host: {"VCPU": 1}, storage.uuid: {"DISK_GB": 10}})
+    shared = claim(client, "shared", {storage.uuid: {"DISK_GB": 5}})
+    claim(client, "there", {far.uuid: {"VCPU": 1}, storage.uuid: {"DISK_GB": 1}})
+    found = report.get_allocations_for_provider_tree()
+    assert set(found) == {here, shared}
+    assert found[here]["allocations"][storage.uuid] == {"resources": {"DISK_GB": 10}}
+    assert found[here]["consumer_generation"] == 1
+
+
+def reshaped(report: ReportClient) -> None:
+    tree = report.get_provider_tree_and_ensure_root("host")
+    allocations = report.get_allocations_for_provider_tree()
+    graphics(tree, "host", allocations)
+    report.update_from_provider_tree(tree, allocations)
+
+
+def assert_reshaped(client: Client) -> None:
+    [host] = client.providers({"name": "host"})
+    assert "VGPU" not in client.inventories(host.uuid).inventories
+    cards = [uid(f"host_gpu{number}") for number in (0, 1)]
+    assert sum(client.usages(card)["VGPU"] for card in cards) == 6
+    assert client.usages(host.uuid) == {"VCPU": 2, "MEMORY_MB": 0}
+    for name in ("one", "two"):
+        held = client.consumer(uid(name)).allocations
+        assert held[host.uuid] == {"VCPU": 1}
+        assert sum(held.get(card, {}).get("VGPU", 0) for card in cards) == 3
+
+
+def claim_graphics(client: Client) -> None:
+    [host] = client.providers({"name": "host"})
+    for name in ("one", "two"):
+        claim(client, name, {host.uuid: {"VCPU": 1, "VGPU": 3}})
+
+
+def test_a_reshape(client: Client) -> None:
+    report, _ = write_flat(client)
+    claim_graphics(client)
+    reshaped(report)
+    assert_reshaped(client)
+
+
+def test_a_claim_in_between_undoes_a_reshape(client: Client) -> None:
+    report, _ = write_flat(client)
+    claim_graphics(client)
+    tree = report.get_provider_tree_and_ensure_root("host")
+    allocations = report.get_allocations_for_provider_tree()
+    graphics(tree, "host", allocations)
+    [host] = client.providers({"name": "host"})
+    claim(client, "late", {host.uuid: {"VGPU": 1}})
+    before = client.inventories(host.uuid)
+    with pytest.raises(ReshapeConflict):
+        report.update_from_provider_tree(tree, allocations)
+    assert client.inventories(host.uuid) == before
+    assert client.usages(host.uuid)["VGPU"] == 7
+    client.delete_consumer(uid("late"))
+    reshaped(report)
+    assert_reshaped(client)
+
+
+@pytest.mark.parametrize("moment", ["cut_before", "cut_after"])
+def test_a_crash_at_every_step(client: Client, agent_server: RoostServer, moment: str) -> None:
+    """Whatever was written by then, the next run ends where an undisturbed one would."""
+    number = 1
+    while True:
+        empty(client)
+        write_flat(client)
+        claim_graphics(client)
+        with counted(agent_server) as (crashing, transport):
+            setattr(transport, moment, number)
+            try:
+                reshaped(ReportClient(crashing))
+            except Crash:
+                assert_sound(client)
+            else:
+                break
+        reshaped(ReportClient(client))
+        assert_reshaped(client)
+        number += 1
+    # Two providers, and the reshape.
+    assert number == 4
+
+
+def assert_sound(client: Client) -> None:
+    """Six VGPUs are held, of eight, wherever they are."""
+    total = used = 0
+    for provider in client.providers():
+        stocked: Any = client.inventories(provider.uuid).inventories.get("VGPU")
+        if stocked is not None:
+            total += stocked.total
+            used += client.usages(provider.uuid)["VGPU"]
+    assert (total, used) == (8, 6)

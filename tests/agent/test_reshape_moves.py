@@ -1,0 +1,346 @@
+"""Moving what consumers hold to other providers, and to other classes."""
+
+import copy
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roost.agent.drivers.base import ReshapeNeeded
+from roost.agent.provider_tree import ProviderTree
+from roost.agent.reshape import (
+    ReshapeImpossible,
+    find_moves,
+    move_allocations,
+    move_inventory,
+    rename_class,
+)
+from roost.model import Inventory, fits
+
+
+def holding(**consumers):
+    """Allocations as the agent gives them: consumer -> provider -> class -> amount."""
+    return {
+        name: {
+            "allocations": {uuid: {"resources": dict(held)} for uuid, held in providers.items()},
+            "project_id": "project",
+            "user_id": "user",
+            "consumer_generation": 1,
+        }
+        for name, providers in consumers.items()
+    }
+
+
+def held(allocations):
+    return {
+        name: {uuid: each["resources"] for uuid, each in record["allocations"].items()}
+        for name, record in allocations.items()
+    }
+
+
+def host(inventory, **children):
+    """A root with an inventory, and children with theirs; names are UUIDs."""
+    tree = ProviderTree()
+    tree.new_root("host", "host")
+    tree.update_inventory("host", inventory)
+    for name, fields in children.items():
+        tree.new_child(name, "host", uuid=name)
+        tree.update_inventory(name, fields)
+    return tree
+
+
+def vgpus(*totals, **fields):
+    cards = {f"gpu{place}": {"VGPU": {"total": n, **fields}} for place, n in enumerate(totals)}
+    return host({"VGPU": {"total": sum(totals)}, "DISK_GB": {"total": 100}}, **cards)
+
+
+CARDS = ["gpu0", "gpu1"]
+
+
+# -- one class from the root to children
+
+
+def test_vgpus_go_to_the_cards():
+    tree = vgpus(4, 4)
+    allocations = holding(
+        a={"host": {"VGPU": 3, "DISK_GB": 10}}, b={"host": {"VGPU": 3}}, c={"host": {"VGPU": 1}}
+    )
+    move_inventory(tree, allocations, "VGPU", "host", CARDS)
+    assert set(tree.data("host").inventory) == {"DISK_GB"}
+    found = held(allocations)
+    assert found["a"].pop("host") == {"DISK_GB": 10}
+    assert sorted(map(str, (found["a"], found["b"]))) == [
+        "{'gpu0': {'VGPU': 3}}",
+        "{'gpu1': {'VGPU': 3}}",
+    ]
+    assert list(found["c"].values()) == [{"VGPU": 1}]
+    assert allocations["a"]["project_id"] == "project"
+
+
+def test_without_allocations_a_reshape_is_asked_for():
+    tree = vgpus(4, 4)
+    before = tree.data("host")
+    with pytest.raises(ReshapeNeeded, match="VGPU moves from host to gpu0, gpu1"):
+        move_inventory(tree, None, "VGPU", "host", CARDS)
+    assert tree.data("host") == before
+
+
+def test_nothing_to_move_needs_no_reshape():
+    tree = vgpus(4, 4)
+    move_inventory(tree, holding(), "VGPU", "host", CARDS)
+    move_inventory(tree, None, "VGPU", "host", CARDS)
+
+
+def test_all_cards_can_be_full():
+    tree = vgpus(4, 4)
+    allocations = holding(
+        **{f"c{n}": {"host": {"VGPU": n}} for n in (1, 2, 3)}, d={"host": {"VGPU": 2}}
+    )
+    move_inventory(tree, allocations, "VGPU", "host", CARDS)
+    assert all(len(providers) == 1 for providers in held(allocations).values())
+
+
+def test_what_fits_nowhere_whole_is_split():
+    tree = vgpus(4, 4)
+    allocations = holding(big={"host": {"VGPU": 6}}, small={"host": {"VGPU": 2}})
+    move_inventory(tree, allocations, "VGPU", "host", CARDS)
+    found = held(allocations)
+    assert sorted(each["VGPU"] for each in found["big"].values()) == [2, 4]
+    assert len(found["small"]) == 1
+
+
+def test_units_are_respected_by_pieces():
+    tree = vgpus(6, 6, min_unit=2, max_unit=4, step_size=2)
+    allocations = holding(big={"host": {"VGPU": 6}})
+    move_inventory(tree, allocations, "VGPU", "host", CARDS)
+    assert sorted(each["VGPU"] for each in held(allocations)["big"].values()) == [2, 4]
+
+
+def test_a_guess_that_does_not_work_out_is_taken_back():
+    """6 and 3 on one card, 4 and 4 on the other, leave no place for the last 3."""
+    tree = vgpus(10, 10)
+    amounts = [6, 4, 4, 3, 3]
+    allocations = holding(**{f"c{n}": {"host": {"VGPU": each}} for n, each in enumerate(amounts)})
+    move_inventory(tree, allocations, "VGPU", "host", CARDS)
+    assert all(len(providers) == 1 for providers in held(allocations).values())
+
+
+@pytest.mark.parametrize(
+    ("tree", "amount"),
+    [
+        (vgpus(4, 4), 9),  # more than there is
+        (vgpus(4, 4, step_size=2), 3),  # no whole step
+        (vgpus(4, 4, min_unit=4, max_unit=4), 6),  # 4 and 2, and 2 is too little
+        (vgpus(4, 4, reserved=2), 5),
+        (vgpus(4, 4, allocation_ratio=0.5), 5),
+    ],
+)
+def test_what_cannot_fit_changes_nothing(tree, amount):
+    allocations = holding(a={"host": {"VGPU": amount}}, b={"host": {"DISK_GB": 1}})
+    before, inventory = copy.deepcopy(allocations), tree.data("host").inventory
+    with pytest.raises(ReshapeImpossible, match=f"VGPU moves from host .* {amount} of consumer a"):
+        move_inventory(tree, allocations, "VGPU", "host", CARDS)
+    assert allocations == before
+    assert tree.data("host").inventory == inventory
+
+
+def test_what_a_consumer_holds_on_the_target_already_counts():
+    tree = vgpus(4, 4, max_unit=3)
+    allocations = holding(a={"host": {"VGPU": 2}, "gpu0": {"VGPU": 2}}, b={"gpu1": {"VGPU": 3}})
+    move_inventory(tree, allocations, "VGPU", "host", CARDS)
+    # 2 and 2 are more than the 3 that one consumer may have of a card, and card 1 has 1 left.
+    assert held(allocations)["a"] == {"gpu0": {"VGPU": 3}, "gpu1": {"VGPU": 1}}
+
+
+def test_a_target_without_an_inventory_is_refused():
+    tree = vgpus(4, 4)
+    tree.update_inventory("gpu1", {})
+    with pytest.raises(ReshapeImpossible, match="gpu1 has no inventory of VGPU"):
+        move_inventory(tree, holding(a={"host": {"VGPU": 1}}), "VGPU", "host", CARDS)
+
+
+def test_children_go_back_to_the_root():
+    tree = vgpus(4, 4)
+    allocations = holding(a={"gpu0": {"VGPU": 2}, "gpu1": {"VGPU": 1}}, b={"gpu1": {"VGPU": 3}})
+    for card in CARDS:
+        move_inventory(tree, allocations, "VGPU", card, ["host"])
+    assert held(allocations) == {"a": {"host": {"VGPU": 3}}, "b": {"host": {"VGPU": 3}}}
+    assert not tree.has_inventory("gpu0")
+
+
+def test_many_consumers_are_quick():
+    tree = vgpus(500, 500)
+    allocations = holding(**{f"c{n}": {"host": {"VGPU": 1}} for n in range(1000)})
+    move_inventory(tree, allocations, "VGPU", "host", CARDS)
+    used = [uuid for providers in held(allocations).values() for uuid in providers]
+    assert used.count("gpu0") == used.count("gpu1") == 500
+
+
+# -- several classes onto NUMA nodes
+
+
+def numa_trees():
+    before = host(
+        {"VCPU": {"total": 16}, "MEMORY_MB": {"total": 200}, "SRIOV_NET_VF": {"total": 8}}
+    )
+    after = before.copy()
+    after.update_inventory("host", {})
+    for number in (0, 1):
+        after.new_child(f"numa{number}", "host", uuid=f"numa{number}")
+        stock = {"VCPU": {"total": 8, "allocation_ratio": 4.0}, "MEMORY_MB": {"total": 100}}
+        after.update_inventory(f"numa{number}", stock)
+        after.new_child(f"nic{number}", f"numa{number}", uuid=f"nic{number}")
+        after.update_inventory(f"nic{number}", {"SRIOV_NET_VF": {"total": 4}})
+    return before, after
+
+
+def test_processors_memory_and_functions_stay_together():
+    before, after = numa_trees()
+    allocations = holding(
+        **{
+            f"c{n}": {"host": {"VCPU": 2, "MEMORY_MB": memory, "SRIOV_NET_VF": 1}}
+            for n, memory in enumerate([60, 50, 50, 40])
+        }
+    )
+    moves = find_moves(before, after, "host")
+    assert [move.resource_class for move in moves] == ["MEMORY_MB", "SRIOV_NET_VF", "VCPU"]
+    move_allocations(after, allocations, moves)
+    for providers in held(allocations).values():
+        # Three classes on two providers of one node.
+        assert sorted(name for each in providers.values() for name in each) == [
+            "MEMORY_MB",
+            "SRIOV_NET_VF",
+            "VCPU",
+        ]
+        assert len({uuid[-1] for uuid in providers}) == 1
+
+
+def test_moves_are_what_leaves_here_and_grows_there():
+    before, after = numa_trees()
+    words = str(find_moves(before, after, "host")[2])
+    assert words == "VCPU moves from host to numa0, numa1"
+    assert find_moves(after, after, "host") == []
+    back = find_moves(after, before, "host")
+    assert {move.sources for move in back} == {("numa0", "numa1"), ("nic0", "nic1")}
+    assert {move.targets for move in back} == {("host",)}
+
+
+def test_a_device_that_was_taken_out_is_no_move():
+    before = host({}, gpu0={"PGPU": {"total": 1}}, gpu1={"PGPU": {"total": 1}})
+    after = before.copy()
+    after.remove("gpu0")
+    assert find_moves(before, after, "host") == []
+
+
+def test_fewer_numa_nodes_of_more_processors():
+    names = [f"numa{number}" for number in range(4)]
+    before = host({}, **{name: {"VCPU": {"total": 4}} for name in names})
+    after = host({}, **{name: {"VCPU": {"total": 8}} for name in names[:2]})
+    allocations = holding(**{name: {name: {"VCPU": 4}} for name in names})
+    move_allocations(after, allocations, find_moves(before, after, "host"))
+    assert held(allocations)["numa0"] == {"numa0": {"VCPU": 4}}
+    assert sorted(uuid for each in held(allocations).values() for uuid in each) == [
+        "numa0",
+        "numa0",
+        "numa1",
+        "numa1",
+    ]
+
+
+# -- another name for a class
+
+
+def test_a_class_gets_another_name():
+    tree = host({"CUSTOM_GPU": {"total": 8, "reserved": 1}, "VCPU": {"total": 4}})
+    allocations = holding(a={"host": {"CUSTOM_GPU": 5, "VCPU": 1}}, b={"host": {"CUSTOM_GPU": 2}})
+    rename_class(tree, allocations, "host", "CUSTOM_GPU", "PGPU")
+    assert tree.data("host").inventory["PGPU"]["reserved"] == 1
+    assert set(tree.data("host").inventory) == {"PGPU", "VCPU"}
+    assert held(allocations) == {
+        "a": {"host": {"VCPU": 1, "PGPU": 5}},
+        "b": {"host": {"PGPU": 2}},
+    }
+    rename_class(tree, None, "host", "CUSTOM_GPU", "PGPU")
+
+
+def test_a_new_name_needs_allocations_too():
+    tree = host({"CUSTOM_GPU": {"total": 8}})
+    with pytest.raises(ReshapeNeeded, match="CUSTOM_GPU of host becomes PGPU"):
+        rename_class(tree, None, "host", "CUSTOM_GPU", "PGPU")
+
+
+def test_both_names_are_added_up():
+    tree = host({"CUSTOM_GPU": {"total": 8}, "PGPU": {"total": 4}})
+    allocations = holding(a={"host": {"CUSTOM_GPU": 1, "PGPU": 2}})
+    rename_class(tree, allocations, "host", "CUSTOM_GPU", "PGPU")
+    assert held(allocations) == {"a": {"host": {"PGPU": 3}}}
+
+
+def test_a_new_name_with_too_little_room_changes_nothing():
+    tree = host({"CUSTOM_GPU": {"total": 8}, "PGPU": {"total": 4}})
+    allocations = holding(a={"host": {"CUSTOM_GPU": 5}})
+    before = copy.deepcopy(allocations)
+    with pytest.raises(ReshapeImpossible, match="5 CUSTOM_GPU of consumer a on host"):
+        rename_class(tree, allocations, "host", "CUSTOM_GPU", "PGPU")
+    assert allocations == before
+    assert tree.data("host").inventory["CUSTOM_GPU"]["total"] == 8
+
+
+# -- against all ways there are
+
+INVENTORIES = st.builds(
+    Inventory,
+    total=st.integers(1, 6),
+    min_unit=st.integers(1, 2),
+    max_unit=st.integers(2, 6),
+    step_size=st.integers(1, 2),
+)
+
+
+def ways(amount, inventories):
+    """All ways to cut an amount into pieces that respect the units."""
+    return [
+        pieces
+        for pieces in itertools.product(range(amount + 1), repeat=len(inventories))
+        if sum(pieces) == amount
+        and all(
+            not piece or fits(inventory, 0, piece)
+            for inventory, piece in zip(inventories, pieces, strict=True)
+        )
+    ]
+
+
+@given(
+    inventories=st.lists(INVENTORIES, min_size=1, max_size=3),
+    amounts=st.lists(st.integers(1, 6), min_size=1, max_size=3),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_way_is_found_if_there_is_one(inventories, amounts):
+    names = [f"gpu{place}" for place in range(len(inventories))]
+    tree = host(
+        {"VGPU": {"total": 100}},
+        **{name: {"VGPU": each} for name, each in zip(names, inventories, strict=True)},
+    )
+    allocations = holding(**{f"c{n}": {"host": {"VGPU": each}} for n, each in enumerate(amounts)})
+    sound = [
+        chosen
+        for chosen in itertools.product(*(ways(each, inventories) for each in amounts))
+        if all(
+            sum(column) <= inventory.capacity
+            for inventory, column in zip(inventories, zip(*chosen, strict=True), strict=True)
+        )
+    ]
+    try:
+        move_inventory(tree, allocations, "VGPU", "host", names)
+    except ReshapeImpossible:
+        assert not sound
+        return
+    found = held(allocations)
+    chosen = tuple(
+        tuple(found[f"c{n}"].get(name, {}).get("VGPU", 0) for name in names)
+        for n in range(len(amounts))
+    )
+    assert chosen in sound
+    if any(all(each.count(0) == len(names) - 1 for each in way) for way in sound):
+        assert all(each.count(0) == len(names) - 1 for each in chosen)

@@ -1,0 +1,140 @@
+"""The paths beside the API over HTTP, as probes and Prometheus ask for them."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from faults.databases import PostgreSQLNode
+from roost_server import RoostServer
+
+SECONDS_MAX = 30
+HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
+
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def scrape(server: RoostServer) -> Samples:
+    text = httpx.get(f"{server.url}/metrics", timeout=SECONDS_MAX).text
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def value(samples: Samples, name: str, **labels: str) -> float:
+    return samples.get((name, frozenset(labels.items())), 0.0)
+
+
+def processes(samples: Samples, name: str) -> set[int]:
+    """The processes that a metric is told of."""
+    return {int(dict(labels)["process"]) for known, labels in samples if known == name}
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS_MAX
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def answered(server: RoostServer) -> set[int]:
+    """The workers that have an index, and so have answered a request of the API."""
+    # A connection of its own each time, so that it may reach either.
+    assert httpx.get(f"{server.url}/traits", headers=HEADERS).status_code == 200
+    return processes(scrape(server), "roost_index_providers")
+
+
+@pytest.fixture(scope="module")
+def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoostServer]:
+    folder = tmp_path_factory.mktemp("two")
+    with RoostServer(
+        f"sqlite:///{folder / 'roost.db'}",
+        folder,
+        arguments=["--workers", "2"],
+        environment={"TMPDIR": str(folder)},
+    ) as server:
+        wait_until(lambda: len(answered(server)) == 2)
+        yield server
+    # What the workers shared is gone with them.
+    assert list(folder.glob("roost-metrics-*")) == []
+
+
+TRAITS = {"route": "/traits", "method": "GET", "status": "200"}
+
+
+def test_each_worker_tells_of_both(two_workers: RoostServer) -> None:
+    before = value(scrape(two_workers), "roost_http_requests_total", **TRAITS)
+    for sent in range(1, 11):
+        httpx.get(f"{two_workers.url}/traits", headers=HEADERS)
+        samples = scrape(two_workers)
+        assert value(samples, "roost_http_requests_total", **TRAITS) == before + sent
+        assert value(samples, "roost_index_loads_total", reason="start") == 2
+        # Both pools, without that of the process which only watches.
+        assert value(samples, "roost_database_connections_max", pool="write") == 2 * (5 + 50)
+
+
+def test_a_dead_worker_is_forgotten_and_what_it_counted_is_not(two_workers: RoostServer) -> None:
+    before = scrape(two_workers)
+    victim, other = sorted(processes(before, "roost_index_providers"))
+    os.kill(victim, signal.SIGKILL)
+
+    def is_forgotten() -> bool:
+        try:
+            return processes(scrape(two_workers), "roost_index_providers") == {other}
+        except httpx.TransportError:
+            # The connection was with the worker that was killed.
+            return False
+
+    wait_until(is_forgotten)
+    samples = scrape(two_workers)
+    name = "roost_http_requests_total"
+    assert value(samples, name, **TRAITS) == value(before, name, **TRAITS)
+
+
+def test_readiness_follows_the_database(tmp_path: Path) -> None:
+    def readiness() -> tuple[int, dict[str, str]]:
+        response = httpx.get(f"{server.url}/readyz", timeout=SECONDS_MAX)
+        return response.status_code, response.json()["checks"]
+
+    with (
+        PostgreSQLNode() as database,
+        RoostServer(database.create_database(), tmp_path) as server,
+    ):
+        assert readiness() == (200, {"database": "ok", "index": "ok"})
+        database.kill()
+        status, checks = readiness()
+        assert status == 503
+        assert checks == {"database": "unavailable", "index": "not asked"}
+        assert httpx.get(f"{server.url}/livez").status_code == 200
+        refused = httpx.get(f"{server.url}/resource_providers", headers=HEADERS)
+        assert refused.status_code == 503
+        database.start_again()
+        wait_until(lambda: readiness()[0] == 200)
+        assert httpx.get(f"{server.url}/resource_providers", headers=HEADERS).is_success
+        samples = scrape(server)
+        labels = {"route": "/readyz", "method": "GET", "status": "503"}
+        assert value(samples, "roost_http_requests_total", **labels) >= 1
+
+
+def test_logs_as_json(tmp_path: Path) -> None:
+    with RoostServer(
+        f"sqlite:///{tmp_path / 'roost.db'}",
+        tmp_path,
+        environment={"OS_DEFAULT__USE_JSON": "true", "OS_DEFAULT__LOG_FILE": str(tmp_path / "log")},
+    ) as server:
+        given = "req-33333333-3333-3333-3333-333333333333"
+        response = httpx.get(
+            f"{server.url}/traits", headers={**HEADERS, "x-openstack-request-id": given}
+        )
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    (line,) = (line for line in lines if "/traits" in line["message"])
+    assert line["request_id"] == response.headers["x-openstack-request-id"]
+    assert line["global_request_id"] == given

@@ -1,0 +1,169 @@
+"""Clients that claim, search and read at the same time, and remember what they were told."""
+
+import random
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
+PROJECT = "11111111-1111-4111-8111-111111111111"
+CLAIMED_VCPU = 3
+ANSWER_SECONDS_MAX = 60
+
+# provider UUID -> VCPU; empty: nothing is allocated.
+Claim = dict[str, int]
+
+
+class Claimer:
+    """One client. Each request goes to whichever process is free."""
+
+    def __init__(self, url: str, seed: int) -> None:
+        self.problems: list[str] = []
+        self.acknowledged = 0
+        self.unanswered = 0
+        self.refused = 0
+        # consumer UUID -> what may be allocated to it: one claim, or two if an answer is missing.
+        self.claims: dict[str, list[Claim]] = {}
+        self._random = random.Random(seed)
+        self._http = httpx.Client(base_url=url, headers=HEADERS, timeout=ANSWER_SECONDS_MAX)
+
+    def step(self) -> None:
+        """Search, claim what was found, look whether it is there, and at times give it back."""
+        found = self._send("GET", f"/allocation_candidates?resources=VCPU:{CLAIMED_VCPU}&limit=5")
+        candidates = found.json()["allocation_requests"] if found is not None else []
+        if candidates:
+            chosen = self._random.choice(candidates)["allocations"]
+            self._claim(str(uuid.uuid4()), chosen)
+        if not candidates or self._random.random() < 0.4:
+            self._give_back()
+
+    def _claim(self, consumer: str, allocations: dict[str, Any]) -> None:
+        claim = {provider: item["resources"]["VCPU"] for provider, item in allocations.items()}
+        body = {
+            "allocations": allocations,
+            "project_id": PROJECT,
+            "user_id": PROJECT,
+            "consumer_generation": None,
+            "consumer_type": "INSTANCE",
+        }
+        self.claims[consumer] = [{}, claim]
+        answer = self._send("PUT", f"/allocations/{consumer}", body)
+        if answer is not None:
+            self._learn(consumer, claim if answer.status_code == 204 else {})
+
+    def _give_back(self) -> None:
+        held = [consumer for consumer, claims in self.claims.items() if len(claims) == 1]
+        held = [consumer for consumer in held if self.claims[consumer] != [{}]]
+        if not held:
+            return
+        consumer = self._random.choice(held)
+        self.claims[consumer].append({})
+        answer = self._send("DELETE", f"/allocations/{consumer}")
+        if answer is not None:
+            self._learn(consumer, {} if answer.status_code == 204 else self.claims[consumer][0])
+
+    def _learn(self, consumer: str, claim: Claim) -> None:
+        """An answer says what is allocated; another process must say the same from now on."""
+        self.claims[consumer] = [claim]
+        seen = self._send("GET", f"/allocations/{consumer}")
+        if seen is not None:
+            allocated = {
+                provider: item["resources"]["VCPU"]
+                for provider, item in seen.json()["allocations"].items()
+            }
+            if allocated != claim:
+                self.problems.append(f"{consumer} was told {claim} and then shown {allocated}")
+        for provider, amount in claim.items():
+            usages = self._send("GET", f"/resource_providers/{provider}/usages")
+            if usages is not None and usages.json()["usages"]["VCPU"] < amount:
+                self.problems.append(f"{provider} does not show {amount} of {consumer}")
+
+    def _send(self, method: str, path: str, body: object = None) -> httpx.Response | None:
+        """The answer, or None if there was none."""
+        try:
+            answer = self._http.request(method, path, json=body)
+        except httpx.TransportError:
+            self.unanswered += 1
+            return None
+        if answer.status_code not in (200, 204, 409):
+            self.problems.append(f"{method} {path}: {answer.status_code} {answer.text}")
+            return None
+        self.refused += answer.status_code == 409
+        self.acknowledged += answer.status_code == 204
+        return answer
+
+    def close(self) -> None:
+        self._http.close()
+
+
+class Claimers:
+    """Several clients, each in a thread of its own, at work until the block ends."""
+
+    def __init__(self, url: str, count: int) -> None:
+        self.members = [Claimer(url, seed) for seed in range(count)]
+        self._end = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._run, args=[member], name=f"claimer {number}")
+            for number, member in enumerate(self.members)
+        ]
+
+    def _run(self, member: Claimer) -> None:
+        while not self._end.is_set():
+            try:
+                member.step()
+            except Exception as error:
+                member.problems.append(repr(error))
+                return
+            if member.unanswered:
+                # Nobody is there; asking at once again would only keep the processor busy.
+                time.sleep(0.05)
+
+    def work(self, acknowledged: int, seconds_max: float = 60) -> None:
+        """Until so many more writes were acknowledged."""
+        aim = self.acknowledged + acknowledged
+        deadline = time.monotonic() + seconds_max
+        while self.acknowledged < aim and not self.problems:
+            assert time.monotonic() < deadline, f"{self.acknowledged} of {aim} writes"
+            time.sleep(0.05)
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._end.set()
+        for thread in self._threads:
+            thread.join()
+        for member in self.members:
+            member.close()
+
+    @property
+    def acknowledged(self) -> int:
+        return sum(member.acknowledged for member in self.members)
+
+    @property
+    def unanswered(self) -> int:
+        return sum(member.unanswered for member in self.members)
+
+    @property
+    def problems(self) -> Sequence[str]:
+        return [problem for member in self.members for problem in member.problems]
+
+    @property
+    def claims(self) -> dict[str, list[Claim]]:
+        return {
+            consumer: claims
+            for member in self.members
+            for consumer, claims in member.claims.items()
+        }

@@ -1,0 +1,192 @@
+"""What `deploy/` offers is what roost understands. test_uwsgi.py runs its uwsgi.ini."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from configparser import RawConfigParser
+from pathlib import Path
+
+import click
+import pytest
+from uwsgi_server import DEPLOY
+
+from roost.api.operating import OPEN_ROUTES
+from roost.cli.main import roost as program
+from roost.settings import OPTIONS
+
+ROOT = DEPLOY.parent
+DOCUMENTS = (ROOT / "docs" / "operations.md").read_text()
+INSTALLED = "/opt/roost/bin"
+UNITS = sorted(path.name for path in DEPLOY.glob("*.service"))
+PROXIES = ["apache.conf", "haproxy.cfg", "nginx.conf"]
+
+
+def accept(arguments: list[str]) -> None:
+    """Parse a command line of `roost` without running it."""
+    command: click.Command = program
+    while isinstance(command, click.Group):
+        command = command.commands[arguments[0]]
+        arguments = arguments[1:]
+    command.make_context(command.name, list(arguments))
+
+
+def environment_of(text: str) -> dict[str, str]:
+    """The variables of a file for EnvironmentFile=, also those that are only suggested."""
+    pairs = re.findall(r"^#?([A-Z_]+)=(.*)$", text, flags=re.M)
+    return dict(pairs)
+
+
+class Unit:
+    """A unit file, whose options may come more than once."""
+
+    def __init__(self, name: str) -> None:
+        self.text = (DEPLOY / name).read_text()
+        self.lines = [line for line in self.text.splitlines() if not line.startswith("#")]
+
+    def values(self, option: str) -> list[str]:
+        found = [line.partition("=") for line in self.lines]
+        return [value for name, _, value in found if name == option]
+
+    def environment(self) -> dict[str, str]:
+        pairs = (pair for value in self.values("Environment") for pair in value.split())
+        return dict(pair.split("=", 1) for pair in pairs)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in DEPLOY.iterdir()))
+def test_every_file_is_documented(name: str) -> None:
+    assert f"(../deploy/{name})" in DOCUMENTS
+
+
+@pytest.mark.parametrize("name", UNITS)
+class TestUnits:
+    def test_systemd_accepts_it(self, name: str, tmp_path: Path) -> None:
+        if shutil.which("systemd-analyze") is None:
+            # At least sections and options, none of which is continued on the next line.
+            parser = RawConfigParser(strict=False)
+            parser.read(DEPLOY / name)
+            assert parser.sections() == ["Unit", "Service", "Install"]
+            return
+        # It looks for the programs.
+        unit = tmp_path / name
+        here = str(Path(sys.executable).parent)
+        unit.write_text((DEPLOY / name).read_text().replace(INSTALLED, here))
+        done = subprocess.run(
+            ["systemd-analyze", "verify", "--man=no", unit],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        # It also speaks of other units of the machine.
+        said = [line for line in done.stderr.splitlines() if name in line]
+        assert (done.returncode, said) == (0, [])
+
+    def test_its_commands_are_accepted(self, name: str) -> None:
+        unit = Unit(name)
+        for option in ("ExecStartPre", "ExecStart"):
+            for line in unit.values(option):
+                for variable, value in unit.environment().items():
+                    line = line.replace(f"${{{variable}}}", value)
+                words = shlex.split(line)
+                assert words[0].startswith(f"{INSTALLED}/")
+                assert (Path(sys.executable).parent / Path(words[0]).name).exists()
+                if words[0] == f"{INSTALLED}/roost":
+                    accept(words[1:])
+
+    def test_it_stops_later_than_its_workers_have_to(self, name: str) -> None:
+        from roost.cli.server import STOP_SECONDS_MAX
+
+        mercy = re.search(r"worker-reload-mercy = (\d+)", (DEPLOY / "uwsgi.ini").read_text())
+        assert mercy is not None
+        [stop] = Unit(name).values("TimeoutStopSec")
+        assert int(stop) > max(STOP_SECONDS_MAX, int(mercy[1]))
+
+
+class TestEnvironment:
+    def test_variables_are_those_of_options_and_units(self) -> None:
+        known = {
+            f"OS_{group.upper()}__{option.dest.upper()}"
+            for group, options in OPTIONS.items()
+            for option in options
+        }
+        known |= {"OS_PLACEMENT_CONFIG_DIR"}
+        known |= {name for unit in UNITS for name in Unit(unit).environment()}
+        assert environment_of((DEPLOY / "roost.env").read_text()).keys() <= known
+
+    @pytest.mark.parametrize("name", UNITS)
+    def test_units_read_the_file(self, name: str) -> None:
+        assert Unit(name).values("EnvironmentFile") == ["-/etc/roost/roost.env"]
+
+
+class TestContainer:
+    """There is no container engine in a test; what the steps say can be checked without."""
+
+    @pytest.fixture
+    def steps(self) -> list[tuple[str, str]]:
+        text = (DEPLOY / "Containerfile").read_text().replace("\\\n", " ")
+        lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+        return [(line.split()[0], line.partition(" ")[2].strip()) for line in lines]
+
+    def of(self, steps: list[tuple[str, str]], instruction: str) -> list[str]:
+        return [rest for name, rest in steps if name == instruction]
+
+    def test_what_is_installed_exists(self, steps: list[tuple[str, str]]) -> None:
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        [install] = [run for run in self.of(steps, "RUN") if "pip install" in run]
+        extras = re.search(r'"/source\[(.+)\]"', install)
+        assert extras is not None
+        assert set(extras[1].split(",")) <= project["optional-dependencies"].keys()
+        assert install.endswith('"')
+
+    def test_what_is_copied_exists_and_is_enough_to_build(
+        self, steps: list[tuple[str, str]]
+    ) -> None:
+        copies = [copy.split() for copy in self.of(steps, "COPY") if "--from" not in copy]
+        sources = {source for words in copies for source in words[:-1]}
+        assert all((ROOT / source).exists() for source in sources)
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        assert {project["readme"], *project["license-files"], "src"} <= sources
+
+    def test_python_is_new_enough(self, steps: list[tuple[str, str]]) -> None:
+        for base in self.of(steps, "FROM"):
+            version = re.match(r"python:3\.(\d+)-slim", base)
+            assert version is not None
+            assert int(version[1]) >= 11
+
+    def test_it_does_not_run_as_root(self, steps: list[tuple[str, str]]) -> None:
+        [user] = self.of(steps, "USER")
+        assert int(user) > 0
+        assert f"--uid {user} " in " ".join(self.of(steps, "RUN"))
+
+    def test_its_command_is_accepted_and_reached_by_the_health_check(
+        self, steps: list[tuple[str, str]]
+    ) -> None:
+        [entry] = self.of(steps, "ENTRYPOINT")
+        assert json.loads(entry) == [f"{INSTALLED}/roost"]
+        # An instruction CMD, and the one of the health check.
+        [command] = self.of(steps, "CMD")
+        accept(json.loads(command))
+        [port] = self.of(steps, "EXPOSE")
+        [check] = self.of(steps, "HEALTHCHECK")
+        words = json.loads(check.partition("CMD ")[2])
+        assert f"http://127.0.0.1:{port}/readyz" in words[2]
+        compile(words[2], "HEALTHCHECK", "exec")
+
+
+@pytest.mark.parametrize("name", PROXIES)
+class TestProxies:
+    def test_paths_without_a_token_stay_inside(self, name: str) -> None:
+        text = (DEPLOY / name).read_text().replace("\\", "")
+        for route in OPEN_ROUTES:
+            assert re.search(rf"[/(|]{re.escape(route.path[1:])}\b", text), route.path
+
+    def test_options_that_it_speaks_of_exist(self, name: str) -> None:
+        text = (DEPLOY / name).read_text()
+        assert "[oslo_middleware]\n#   enable_proxy_headers_parsing = true" in text
+        assert "[roost]url_prefix" in text
+        names = {option.dest for group in ("oslo_middleware", "roost") for option in OPTIONS[group]}
+        assert {"enable_proxy_headers_parsing", "url_prefix"} <= names
+        accept(["serve", "--prefix", "/placement"])

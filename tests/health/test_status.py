@@ -1,0 +1,245 @@
+"""`roost status`: what is checked, and the exit codes of OpenStack's upgrade checks."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from click.testing import CliRunner
+
+from faults.galera import PROVIDER, Node
+from health.broken import BREAKS, make_cloud, write
+from roost.cli.main import roost
+from roost.store.engine import create_engine
+from roost_server import command
+from servers import MariaDB, PostgreSQL, free_port, missing
+
+SECONDS_MAX = 60
+KEYSTONE = "[api]\nauth_strategy = keystone\n"
+
+
+class Program:
+    """Runs `roost status` with a configuration, and says what each check said."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.configuration = folder / "placement.conf"
+        self.configuration.write_text(KEYSTONE)
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command("status", *arguments),
+            env={**os.environ, "OS_PLACEMENT_CONFIG_DIR": str(self._folder)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS_MAX,
+            check=False,
+        )
+
+    def results(self, url: str) -> tuple[int, dict[str, Any]]:
+        """The exit code, and for each check its result and detail; in this process."""
+        done = CliRunner().invoke(
+            roost,
+            ["status", "--json", "--database", url],
+            env={"OS_PLACEMENT_CONFIG_DIR": str(self._folder)},
+        )
+        assert done.stderr == ""
+        told = json.loads(done.stdout)
+        levels = {"success": 0, "warning": 1, "failure": 2}
+        checks = {each["name"]: (each["result"], each["detail"]) for each in told["checks"]}
+        assert levels[told["result"]] == max(levels[result] for result, _ in checks.values())
+        return done.exit_code, checks
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'roost.db'}"
+
+
+@pytest.fixture
+def url(sqlite_url: str) -> str:
+    make_cloud(sqlite_url).dispose()
+    return sqlite_url
+
+
+class TestSqlite:
+    def test_all_is_well(self, program: Program, url: str) -> None:
+        done = program.run("upgrade", "check", "--database", url)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "warning" not in done.stdout
+        assert "failure" not in done.stdout
+        assert "\x1b" not in done.stdout
+
+    def test_noauth2_is_a_warning(self, program: Program, url: str) -> None:
+        program.configuration.write_text("[api]\nauth_strategy = noauth2\n")
+        code, checks = program.results(url)
+        assert code == 1
+        assert checks["authentication"][0] == "warning"
+
+    def test_no_tables(self, program: Program, sqlite_url: str) -> None:
+        code, checks = program.results(sqlite_url)
+        assert code == 2
+        assert checks["schema"] == ("failure", "no tables yet: run `roost db sync`")
+
+    def test_a_placement_that_is_not_adopted(self, program: Program, url: str) -> None:
+        engine = create_engine(url)
+        write(engine, *(f"DROP TABLE roost_{name}" for name in ("changes", "writers")))
+        write(engine, "DROP TABLE roost_alembic_version")
+        engine.dispose()
+        code, checks = program.results(url)
+        assert code == 2
+        assert "not adopted yet: run `roost db sync`" in checks["schema"][1]
+
+    @pytest.mark.parametrize("table", ["alembic_version", "roost_alembic_version"])
+    def test_newer_tables(self, program: Program, url: str, table: str) -> None:
+        engine = create_engine(url)
+        write(engine, f"UPDATE {table} SET version_num = 'ffffffffffff'")
+        engine.dispose()
+        code, checks = program.results(url)
+        assert code == 2
+        assert "ffffffffffff" in checks["schema"][1]
+        assert "newer" in checks["schema"][1]
+
+    def test_gaps(self, program: Program, url: str) -> None:
+        engine = create_engine(url)
+        write(engine, BREAKS["wrong_root"][0], BREAKS["unknown_consumer"][0])
+        engine.dispose()
+        code, checks = program.results(url)
+        assert code == 1
+        assert checks["root providers"][0] == checks["consumers"][0] == "warning"
+        assert checks["consumers"][1].startswith("1 hold something")
+
+    def test_writes_that_are_not_waited_for(self, program: Program, url: str) -> None:
+        program.configuration.write_text(
+            f"{KEYSTONE}[placement_database]\nsqlite_synchronous = false\n"
+        )
+        assert program.results(url)[0] == 1
+
+    @pytest.mark.parametrize(
+        ("text", "code"),
+        [
+            ('{"placement:resource_providers:list": "role:admin"}', 2),
+            ('"placement:resource_providers:list": "role:admin"\n', 0),
+            ("[not a policy", 2),
+        ],
+        ids=["JSON", "YAML", "neither"],
+    )
+    def test_policy_file(self, program: Program, url: str, text: str, code: int) -> None:
+        (program.configuration.parent / "policy.yaml").write_text(text)
+        found, checks = program.results(url)
+        assert found == code, checks
+        assert "policy.yaml" in checks["policy"][1]
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        "words", [["upgrade"], ["check"], ["upgrade", "check", "now"], ["--nonsense"]]
+    )
+    def test_usage(self, words: list[str]) -> None:
+        done = CliRunner().invoke(roost, ["status", *words])
+        assert done.exit_code == 2
+        assert done.stdout == ""
+
+    def test_a_configuration_that_cannot_be_read(self, program: Program) -> None:
+        program.configuration.write_text("[api]\nauth_strategy = magic\n")
+        done = program.run()
+        assert done.returncode == 255
+        assert len(done.stderr.strip().splitlines()) == 1
+
+    @pytest.mark.parametrize("scheme", ["postgresql", "mysql"])
+    def test_a_server_that_is_away(self, program: Program, scheme: str) -> None:
+        code, checks = program.results(f"{scheme}://someone:hunter2@127.0.0.1:{free_port()}/none")
+        assert code == 2
+        result, detail = checks["database"]
+        assert result == "failure"
+        assert "hunter2" not in detail
+
+    def test_what_is_no_url(self, program: Program) -> None:
+        code, checks = program.results("nonsense")
+        assert code == 2
+        assert checks["database"][0] == "failure"
+
+
+def test_postgresql(program: Program, postgresql: PostgreSQL) -> None:
+    """The one for tests gives up safety for speed, as an operator should not."""
+    url = postgresql.create_database()
+    make_cloud(url).dispose()
+    engine = create_engine(url)
+    name = engine.url.database
+    write(engine, f"ALTER DATABASE {name} SET synchronous_commit = off")
+    engine.dispose()
+    code, checks = program.results(url)
+    assert code == 2
+    results = {name: result for name, (result, _) in checks.items() if ":" in name}
+    assert results == {
+        "PostgreSQL: fsync": "failure",
+        "PostgreSQL: full_page_writes": "failure",
+        "PostgreSQL: synchronous_commit": "warning",
+    }
+    postgresql.drop_database(url)
+
+
+def test_mariadb(program: Program, mariadb: MariaDB) -> None:
+    url = mariadb.create_database()
+    make_cloud(url).dispose()
+    code, checks = program.results(url)
+    assert code == 1
+    results = {name: result for name, (result, _) in checks.items() if ":" in name}
+    assert results == {"MariaDB: innodb_flush_log_at_trx_commit": "warning"}
+    mariadb.drop_database(url)
+
+
+@pytest.fixture(scope="module")
+def galera() -> Iterator[Node]:
+    """A cluster of one."""
+    if not os.path.exists(PROVIDER):
+        missing("galera-4")
+    node = Node(0)
+    node._founds = True
+    with node:
+        node.wait_until_synced()
+        yield node
+
+
+class TestGalera:
+    def judged(self, program: Program, url: str) -> tuple[int, dict[str, str]]:
+        code, checks = program.results(url)
+        found = {
+            name.removeprefix("Galera: "): result
+            for name, (result, _) in checks.items()
+            if name.startswith("Galera")
+        }
+        # A server for tests, see `servers`.
+        assert found.pop("innodb_flush_log_at_trx_commit") == "warning"
+        return code, found
+
+    def test_settings(self, program: Program, galera: Node) -> None:
+        url = galera.create_database()
+        make_cloud(url).dispose()
+        assert self.judged(program, url) == (1, {})
+
+        # Reads that may be stale.
+        program.configuration.write_text(
+            f"{KEYSTONE}[placement_database]\nmysql_wsrep_sync_wait = 0\n"
+        )
+        assert self.judged(program, url) == (2, {"wsrep_sync_wait": "failure"})
+        program.configuration.write_text(KEYSTONE)
+
+        # A part that goes on by itself.
+        engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            for option in ("pc.ignore_sb", "pc.ignore_quorum"):
+                connection.execute(sa.text(f"SET GLOBAL wsrep_provider_options = '{option}=true'"))
+        found = self.judged(program, url)
+        assert found == (2, {"pc.ignore_sb": "failure", "pc.ignore_quorum": "failure"})
+        engine.dispose()

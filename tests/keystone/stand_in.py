@@ -1,0 +1,145 @@
+"""A small Keystone: it says who a token belongs to, and nothing else."""
+
+import json
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+SERVICE_TOKEN = "the-service-itself"
+LIFETIME = timedelta(hours=1)
+
+
+def token(
+    user: str, *, project: str | None = None, roles: tuple[str, ...] = (), system: bool = False
+) -> dict[str, Any]:
+    """What Keystone knows about a token."""
+    now = datetime.now(UTC)
+    found: dict[str, Any] = {
+        "methods": ["password"],
+        "user": {"id": user, "name": user, "domain": {"id": "default", "name": "Default"}},
+        "roles": [{"id": name, "name": name} for name in roles],
+        "audit_ids": [user],
+        "issued_at": _time(now),
+        "expires_at": _time(now + LIFETIME),
+        "catalog": [],
+    }
+    if project is not None:
+        domain = {"id": "default", "name": "Default"}
+        found["project"] = {"id": project, "name": project, "domain": domain}
+    if system:
+        found["system"] = {"all": True}
+    return found
+
+
+def expired(found: dict[str, Any]) -> dict[str, Any]:
+    """A token that Keystone still describes, although its time is over."""
+    return {**found, "expires_at": _time(datetime.now(UTC) - LIFETIME)}
+
+
+def _time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class Keystone:
+    """Knows the tokens that it is given; one that is taken out is revoked."""
+
+    def __init__(self, tokens: Mapping[str, dict[str, Any]]) -> None:
+        self.tokens = {SERVICE_TOKEN: token("placement", project="services"), **tokens}
+        self.is_confused = False  # whether it answers nonsense
+        self.asked = 0  # how often somebody wanted a token checked
+        self._server: ThreadingHTTPServer | None = None
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        keystone = self
+
+        class Handler(_Handler):
+            pass
+
+        Handler.keystone = keystone
+        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        self.port = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    keystone: Keystone
+
+    def do_GET(self) -> None:
+        if self.path.startswith("/v3/auth/tokens"):
+            self._describe_token()
+            return
+        version = {
+            "id": "v3.14",
+            "status": "stable",
+            "links": [{"rel": "self", "href": f"{self.keystone.url}/v3/"}],
+        }
+        if self.path.rstrip("/") == "/v3":
+            self._answer(200, {"version": version})
+        else:
+            self._answer(300, {"versions": {"values": [version]}})
+
+    def _describe_token(self) -> None:
+        if self.headers.get("x-auth-token") != SERVICE_TOKEN:
+            self._answer(401, {"error": {"code": 401, "title": "Unauthorized", "message": ""}})
+            return
+        self.keystone.asked += 1
+        if self.keystone.is_confused:
+            self._answer(200, {"nonsense": True})
+            return
+        found = self.keystone.tokens.get(self.headers.get("x-subject-token", ""))
+        if found is None:
+            self._answer(404, {"error": {"code": 404, "title": "Not Found", "message": ""}})
+        else:
+            self._answer(200, {"token": found})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        user = body["auth"]["identity"]["password"]["user"]
+        if (user["name"], user["password"]) == ("placement", "secret"):
+            endpoints = [
+                {"id": name, "interface": name, "region": "one", "url": f"{self.keystone.url}/v3"}
+                for name in ("public", "internal", "admin")
+            ]
+            service = {"type": "identity", "id": "k", "name": "keystone", "endpoints": endpoints}
+            found = {**self.keystone.tokens[SERVICE_TOKEN], "catalog": [service]}
+            self._answer(201, {"token": found}, {"x-subject-token": SERVICE_TOKEN})
+        else:
+            self._answer(401, {"error": {"code": 401, "title": "Unauthorized", "message": ""}})
+
+    def _answer(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
+        content = json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"content-type": "application/json", **(headers or {})}.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Nobody wants to read it."""

@@ -1,0 +1,158 @@
+"""Tokens that Keystone vouches for, and those that it does not."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from keystone.stand_in import Keystone, expired, token
+from roost_server import RoostServer
+
+TOKENS = {
+    "admin": token("alice", project="admins", roles=("admin", "reader")),
+    "service": token("nova", project="services", roles=("service",)),
+    "reader": token("rita", project="one", roles=("reader",)),
+    "member": token("mike", project="one", roles=("member",)),
+    "system": token("sue", system=True, roles=("admin",)),
+    "expired": expired(token("eve", project="admins", roles=("admin",))),
+    "revoked": token("rob", project="admins", roles=("admin",)),
+}
+
+CONFIGURATION = """\
+[api]
+auth_strategy = keystone
+[keystone_authtoken]
+www_authenticate_uri = {url}/v3
+auth_url = {url}/v3
+auth_type = password
+username = placement
+password = secret
+user_domain_id = default
+project_name = services
+project_domain_id = default
+# Each token is checked each time.
+token_cache_time = -1
+http_connect_timeout = 2
+http_request_max_retries = 0
+"""
+
+
+@pytest.fixture(scope="module")
+def keystone() -> Iterator[Keystone]:
+    with Keystone(TOKENS) as keystone:
+        yield keystone
+
+
+@pytest.fixture(scope="module")
+def server(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoostServer]:
+    folder = tmp_path_factory.mktemp("keystone")
+    path = folder / "placement.conf"
+    path.write_text(CONFIGURATION.format(url=keystone.url))
+    database = f"sqlite:///{folder / 'roost.db'}"
+    with RoostServer(database, folder, config_file=path, auth="keystone") as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: RoostServer) -> Iterator[httpx.Client]:
+    headers = {"openstack-api-version": "placement latest"}
+    with httpx.Client(base_url=server.url, headers=headers, timeout=30) as client:
+        yield client
+
+
+def get(client: httpx.Client, path: str, name: str | None, **headers: str) -> httpx.Response:
+    if name is not None:
+        headers["x-auth-token"] = name
+    return client.get(path, headers=headers)
+
+
+def test_the_versions_are_for_everybody(client: httpx.Client, keystone: Keystone) -> None:
+    before = keystone.asked
+    answer = get(client, "/", None)
+    assert answer.status_code == 200
+    assert answer.json()["versions"][0]["max_version"] == "1.39"
+    # Not even a token that is sent along is looked at.
+    assert get(client, "/", "nonsense").status_code == 200
+    assert keystone.asked == before
+
+
+@pytest.mark.parametrize("name", ["admin", "service"])
+def test_a_token_of_a_manager(client: httpx.Client, name: str) -> None:
+    assert get(client, "/resource_providers", name).status_code == 200
+
+
+@pytest.mark.parametrize("name", [None, "", "nonsense", "expired"])
+@pytest.mark.parametrize("path", ["/resource_providers", "/nowhere", "/usages", "/traits"])
+def test_no_valid_token(client: httpx.Client, name: str | None, path: str) -> None:
+    answer = get(client, path, name)
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"].startswith("Keystone uri=")
+    assert answer.headers["x-openstack-request-id"].startswith("req-")
+
+
+def test_nobody_vouches_for_himself(client: httpx.Client) -> None:
+    """What the middleware would say about a sender is not taken from the sender."""
+    forged = {"x-user-id": "eve", "x-roles": "admin", "x-identity-status": "Confirmed"}
+    assert get(client, "/resource_providers", None, **forged).status_code == 401
+    assert get(client, "/resource_providers", "member", **forged).status_code == 403
+
+
+@pytest.mark.parametrize("name", ["member", "reader", "system"])
+def test_a_valid_token_that_does_not_suffice(client: httpx.Client, name: str) -> None:
+    answer = get(client, "/resource_providers", name)
+    assert answer.status_code == 403
+    assert "placement:resource_providers:list" in answer.json()["errors"][0]["detail"]
+
+
+def test_a_project(client: httpx.Client) -> None:
+    """Readers see what their own project uses, and no other."""
+    assert get(client, "/usages?project_id=one", "reader").status_code == 200
+    assert get(client, "/usages?project_id=two", "reader").status_code == 403
+    assert get(client, "/usages?project_id=one", "member").status_code == 403
+    assert get(client, "/usages?project_id=one", "admin").status_code == 200
+
+
+def test_a_reshape_is_for_services(client: httpx.Client) -> None:
+    body = {"inventories": {}, "allocations": {}}
+    statuses = {
+        name: client.post("/reshaper", json=body, headers={"x-auth-token": name}).status_code
+        for name in ("admin", "service")
+    }
+    assert statuses["admin"] == 403
+    assert statuses["service"] != 403
+
+
+def test_a_token_that_is_revoked(client: httpx.Client, keystone: Keystone) -> None:
+    assert get(client, "/resource_providers", "revoked").status_code == 200
+    del keystone.tokens["revoked"]
+    assert get(client, "/resource_providers", "revoked").status_code == 401
+
+
+def test_a_keystone_that_is_away(client: httpx.Client, keystone: Keystone) -> None:
+    """Nobody gets in, and nobody is told that the token is bad."""
+    keystone.stop()
+    try:
+        for name in ("admin", "nonsense"):
+            assert get(client, "/resource_providers", name).status_code == 503
+        assert get(client, "/", None).status_code == 200
+    finally:
+        keystone.start()
+    assert get(client, "/resource_providers", "admin").status_code == 200
+
+
+def test_a_keystone_that_is_not_as_it_should_be(client: httpx.Client, keystone: Keystone) -> None:
+    keystone.is_confused = True
+    try:
+        assert get(client, "/resource_providers", "admin").status_code == 503
+    finally:
+        keystone.is_confused = False
+
+
+def test_a_configuration_that_cannot_work(tmp_path: Path) -> None:
+    path = tmp_path / "placement.conf"
+    path.write_text("[keystone_authtoken]\nauth_type = nonsense\n")
+    database = f"sqlite:///{tmp_path / 'roost.db'}"
+    server = RoostServer(database, tmp_path, config_file=path, auth="keystone")
+    with pytest.raises(RuntimeError, match=r"roost: .keystone_authtoken. cannot be used"), server:
+        pass

@@ -1,0 +1,74 @@
+"""The OpenAPI document is valid, and speaks of everything that the tables have."""
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from roost.api import openapi
+from roost.api.operating import OPEN_ROUTES
+from roost.api.routes import ROUTES, Route
+
+DOCUMENT = openapi.document(OPEN_ROUTES, "/placement")
+
+
+def test_the_document_is_valid() -> None:
+    OpenAPIV31SpecValidator(DOCUMENT).validate()
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_every_route_is_in_it(route: Route) -> None:
+    operation = DOCUMENT["paths"][route.path][route.method.lower()]
+    names = {parameter["name"] for parameter in operation["parameters"] if "name" in parameter}
+    assert {name.strip("{}") for name in route.path.split("/") if "{" in name} <= names
+    assert operation.get("security") == ([] if route.rule is None else None)
+
+
+def test_nothing_else_is_in_it() -> None:
+    routes = {(route.path, route.method.lower()) for route in ROUTES}
+    beside = {(route.path, "get") for route in OPEN_ROUTES}
+    paths = DOCUMENT["paths"].items()
+    assert {(path, method) for path, methods in paths for method in methods} == routes | beside
+
+
+def test_it_has_every_body_and_query() -> None:
+    keys = {(route.method, route.path): route for route in ROUTES}
+    assert openapi.BODIES.keys() == {
+        (route.method, route.path) for route in ROUTES if route.reads_json
+    }
+    assert openapi.QUERIES.keys() <= keys.keys()
+
+
+def test_forms_of_a_body_follow_each_other() -> None:
+    content = DOCUMENT["paths"]["/allocations/{consumer_uuid}"]["put"]["requestBody"]["content"]
+    forms = content["application/json"]["schema"]["anyOf"]
+    assert [tuple(form["x-openstack"].values()) for form in forms] == [
+        ("1.38", "1.39"),
+        ("1.34", "1.37"),
+        ("1.28", "1.33"),
+        ("1.12", "1.27"),
+        ("1.8", "1.11"),
+        ("1.0", "1.7"),
+    ]
+
+
+def test_a_body_that_is_no_longer_sent() -> None:
+    body = DOCUMENT["paths"]["/resource_classes/{name}"]["put"]["requestBody"]
+    assert body["required"] is False
+    form = body["content"]["application/json"]["schema"]
+    assert form["x-openstack"] == {"min-ver": "1.2", "max-ver": "1.6"}
+
+
+def test_parameters_say_since_when_there_are() -> None:
+    parameters = {
+        parameter["name"]: parameter
+        for parameter in DOCUMENT["paths"]["/allocation_candidates"]["get"]["parameters"]
+        if "name" in parameter
+    }
+    assert parameters["limit"]["x-openstack"]["min-ver"] == "1.16"
+    assert parameters["resources"]["x-openstack"]["suffix"] == "[a-zA-Z0-9_-]{1,64}"
+    # It was, before there were groups without resources.
+    assert parameters["resources"]["required"] is False
+
+
+def test_it_says_where_the_api_is() -> None:
+    assert DOCUMENT["servers"] == [{"url": "/placement"}]
+    assert openapi.document(())["servers"] == [{"url": "/"}]

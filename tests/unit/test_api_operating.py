@@ -1,0 +1,142 @@
+"""The paths beside the API, in this process."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from roost import wsgi
+from roost.api.operating import OPEN_PATHS
+from roost.errors import Unavailable
+from roost.readiness import Readiness
+from roost.settings import Settings
+
+SETTINGS = Settings(auth_strategy="noauth2")
+
+
+def client_of(application: wsgi.Application, **options: Any) -> httpx.Client:
+    return httpx.Client(
+        transport=httpx.WSGITransport(app=application, **options), base_url="http://cloud.example"
+    )
+
+
+@pytest.fixture(scope="module")
+def application(tmp_path_factory: pytest.TempPathFactory) -> wsgi.Application:
+    path = tmp_path_factory.mktemp("operating") / "roost.db"
+    return wsgi.build_application(settings=SETTINGS, database_url=f"sqlite:///{path}", sync=True)
+
+
+@pytest.fixture
+def client(application: wsgi.Application) -> Iterator[httpx.Client]:
+    with client_of(application) as client:
+        yield client
+
+
+@pytest.mark.parametrize("path", sorted(OPEN_PATHS))
+def test_no_token_and_no_version_is_asked_for(client: httpx.Client, path: str) -> None:
+    for headers in ({}, {"openstack-api-version": "nonsense", "accept": "image/png"}):
+        response = client.get(path, headers=headers)
+        assert response.status_code == 200
+        assert response.headers["cache-control"] == "no-cache"
+        assert "openstack-api-version" not in response.headers
+
+
+@pytest.mark.parametrize("path", sorted(OPEN_PATHS))
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
+def test_get_only(client: httpx.Client, path: str, method: str) -> None:
+    response = client.request(method, path)
+    assert response.status_code == 405
+    assert response.headers["allow"] == "GET"
+
+
+def test_under_a_prefix(application: wsgi.Application) -> None:
+    with client_of(application, script_name="/placement") as client:
+        assert client.get("/livez").json() == {"status": "alive"}
+        assert client.get("/openapi.json").json()["servers"] == [{"url": "/placement"}]
+
+
+def test_ready(client: httpx.Client) -> None:
+    assert client.get("/readyz").json() == {
+        "status": "ready",
+        "checks": {"database": "ok", "index": "ok"},
+    }
+
+
+def test_metrics_are_what_prometheus_reads(client: httpx.Client) -> None:
+    response = client.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+    names = {family.name for family in text_string_to_metric_families(response.text)}
+    assert {"roost_http_requests", "roost_build_info", "process_resident_memory_bytes"} <= names
+
+
+def test_while_the_database_is_away(tmp_path: Path) -> None:
+    """The application is there before its database, and does not have to be started again."""
+    folder = tmp_path / "later"
+    application = wsgi.build_application(
+        settings=SETTINGS, database_url=f"sqlite:///{folder}/roost.db", sync=True
+    )
+    with client_of(wsgi.LazyApplication(lambda: application)) as client:
+        for path in OPEN_PATHS - {"/readyz"}:
+            assert client.get(path).status_code == 200
+        refused = client.get("/readyz")
+        assert refused.status_code == 503
+        assert refused.json() == {
+            "status": "not ready",
+            "checks": {"database": "unavailable", "index": "not asked"},
+        }
+        response = client.get("/resource_providers", headers={"x-auth-token": "admin"})
+        assert response.status_code == 503
+        folder.mkdir()
+        assert client.get("/readyz").status_code == 200
+        response = client.get("/resource_providers", headers={"x-auth-token": "admin"})
+        assert response.status_code == 200
+
+
+class SlowRoost:
+    """A service whose steps take as long as they are let."""
+
+    def __init__(self) -> None:
+        self.store = self
+        self.go = threading.Event()
+        self.opened = 0
+
+    def open(self) -> None:
+        self.opened += 1
+
+    def reach(self) -> None:
+        pass
+
+    def follow(self) -> None:
+        assert self.go.wait(30)
+
+
+def test_readiness_has_a_bound() -> None:
+    roost = SlowRoost()
+    readiness = Readiness(roost, seconds_max=0.05)  # type: ignore[arg-type]
+    waiting = {"database": "ok", "index": "no answer yet"}
+    assert readiness.check() == waiting
+    # The question is still being asked, and is not asked twice.
+    assert readiness.check() == waiting
+    assert roost.opened == 1
+    roost.go.set()
+    readiness = Readiness(roost)  # type: ignore[arg-type]
+    assert readiness.check() == {"database": "ok", "index": "ok"}
+    assert readiness.check() == {"database": "ok", "index": "ok"}
+    assert roost.opened == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "found"),
+    [(Unavailable("host db.example is down"), "unavailable"), (RuntimeError("odd"), "failed")],
+)
+def test_an_index_that_cannot_follow(error: Exception, found: str) -> None:
+    class Failing(SlowRoost):
+        def follow(self) -> None:
+            raise error
+
+    checks = Readiness(Failing()).check()  # type: ignore[arg-type]
+    assert checks == {"database": "ok", "index": found}

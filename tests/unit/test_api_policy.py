@@ -1,0 +1,163 @@
+"""Who may do what: defaults, policy files, and what a decision costs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from oslo_policy import policy as oslo_policy
+
+from roost.api import policy as policy_module
+from roost.api.auth import Identity
+from roost.api.errors import HttpError
+from roost.api.policy import Policy, policy_of
+from roost.api.policy_rules import list_rules
+from roost.api.routes import ROUTES
+from roost.settings import Settings, SettingsError, load_settings
+
+LIST = "placement:resource_providers:list"
+USAGES = "placement:usages"
+RESHAPE = "placement:reshaper:reshape"
+
+OLD_DEFAULTS = "[oslo_policy]\nenforce_new_defaults = false\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are looked at for every decision."""
+    monkeypatch.setattr(policy_module, "LOOK_SECONDS", -1.0)
+
+
+def sender(*roles: str, project: str | None = "one", system_scope: str | None = None) -> Identity:
+    return Identity(user="user", project=project, roles=frozenset(roles), system_scope=system_scope)
+
+
+def allows(policy: Policy, identity: Identity, rule: str, project: str | None = "one") -> bool:
+    try:
+        policy.check(identity, rule, project)
+    except HttpError:
+        return False
+    return True
+
+
+def test_every_route_has_a_documented_rule() -> None:
+    documented = {
+        (rule.name, operation["method"], operation["path"])
+        for rule in list_rules()
+        if isinstance(rule, oslo_policy.DocumentedRuleDefault)
+        for operation in rule.operations
+    }
+    assert documented == {
+        (route.rule, route.method, route.path) for route in ROUTES if route.rule is not None
+    }
+
+
+@pytest.mark.parametrize(
+    ("roles", "rule", "new", "old"),
+    [
+        ({"admin"}, LIST, True, True),
+        ({"service"}, LIST, True, True),
+        ({"ADMIN"}, LIST, True, True),
+        ({"member", "reader"}, LIST, False, False),
+        (set(), LIST, False, False),
+        ({"service"}, RESHAPE, True, True),
+        ({"admin"}, RESHAPE, False, True),
+        ({"reader"}, USAGES, True, True),
+        ({"member"}, USAGES, False, False),
+    ],
+)
+def test_defaults(folder: Path, roles: set[str], rule: str, new: bool, old: bool) -> None:
+    assert allows(policy_of(load_settings()), sender(*roles), rule) is new
+    (folder / "placement.conf").write_text(OLD_DEFAULTS)
+    assert allows(policy_of(load_settings()), sender(*roles), rule) is old
+
+
+def test_readers_see_their_own_project_alone() -> None:
+    policy = policy_of(load_settings())
+    assert allows(policy, sender("reader"), USAGES, "one")
+    assert not allows(policy, sender("reader"), USAGES, "two")
+    assert not allows(policy, sender("reader"), USAGES, None)
+
+
+def test_a_token_for_the_system_is_of_the_wrong_scope() -> None:
+    identity = sender("admin", project=None, system_scope="all")
+    with pytest.raises(HttpError) as refusal:
+        policy_of(load_settings()).check(identity, LIST, None)
+    assert refusal.value.message == LIST
+
+
+def test_an_edit_counts_without_a_restart(folder: Path, at_once: None) -> None:
+    path = folder / "policy.yaml"
+    (folder / "placement.conf").write_text("")
+    policy = policy_of(load_settings())
+    assert not allows(policy, sender("member"), LIST)
+    path.write_text(f'"{LIST}": "role:member"\n')
+    assert allows(policy, sender("member"), LIST)
+    assert not allows(policy, sender("admin"), LIST)
+    path.unlink()
+    assert not allows(policy, sender("member"), LIST)
+
+
+def test_rules_beside_the_file(folder: Path, at_once: None) -> None:
+    (folder / "placement.conf").write_text("")
+    (folder / "policy.d").mkdir()
+    policy = policy_of(load_settings())
+    (folder / "policy.d" / "ours.yaml").write_text(f'"{LIST}": "user_id:user"\n')
+    assert allows(policy, sender(), LIST)
+
+
+def test_a_file_that_makes_no_sense(
+    folder: Path, at_once: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At start it is refused; later the rules stay as they were."""
+    path = folder / "policy.yaml"
+    (folder / "placement.conf").write_text("")
+    policy = policy_of(load_settings())
+    path.write_text('"placement: [')
+    assert allows(policy, sender("admin"), LIST)
+    assert not allows(policy, sender("member"), LIST)
+    assert "the policy stays as it was" in caplog.text
+    with pytest.raises(SettingsError, match="policy"):
+        policy_of(load_settings())
+
+
+def test_a_decision_reads_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = policy_of(Settings())
+    assert allows(policy, sender("admin"), LIST)
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("the decision was known")
+
+    monkeypatch.setattr(policy._enforcer, "authorize", fail)
+    monkeypatch.setattr(os, "stat", fail)
+    assert allows(policy, sender("admin"), LIST)
+
+
+def test_decisions_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy_module, "KEPT_DECISIONS_MAX", 10)
+    policy = policy_of(Settings())
+    for number in range(100):
+        assert not allows(policy, sender("reader"), USAGES, str(number))
+    assert len(policy._decisions) <= 10
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("oslopolicy-sample-generator", '#"placement:reshaper:reshape": "rule:service_api"'),
+        ("oslo-config-generator", "#url_prefix ="),
+        ("oslopolicy-list-redundant", ""),
+    ],
+)
+def test_the_generators_know_roost(program: str, expected: str) -> None:
+    command = [str(Path(sys.executable).parent / program), "--namespace", "roost"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert expected in done.stdout

@@ -1,0 +1,133 @@
+"""The two forms of the log."""
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from roost import logs
+from roost.settings import Settings, SettingsError, load_settings
+
+LOG = logging.getLogger("roost.test")
+REQUEST = "req-11111111-1111-1111-1111-111111111111"
+OTHER_REQUEST = "req-22222222-2222-2222-2222-222222222222"
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """Leave logging as it was, whatever a test configures."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    tokens = logs.request_id.set(None), logs.global_request_id.set(None)
+    yield
+    logs.request_id.reset(tokens[0])
+    logs.global_request_id.reset(tokens[1])
+    for handler in set(root.handlers) - set(handlers):
+        handler.close()
+    root.handlers[:], root.level = handlers, level
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "roost.log"
+
+
+def configure(path: Path, **settings: bool) -> None:
+    logs.configure(Settings(log_dir=str(path.parent), log_file=path.name, **settings))
+
+
+def test_a_plain_line(path: Path) -> None:
+    configure(path)
+    logs.request_id.set(REQUEST)
+    logs.global_request_id.set(OTHER_REQUEST)
+    LOG.info("%d providers", 3)
+    line = path.read_text()
+    assert f"INFO roost.test [{OTHER_REQUEST} {REQUEST}] 3 providers\n" in line
+
+
+def test_a_plain_line_outside_of_a_request(path: Path) -> None:
+    configure(path)
+    LOG.info("started")
+    assert "INFO roost.test [-] started\n" in path.read_text()
+
+
+def test_a_line_of_json(path: Path) -> None:
+    configure(path, use_json=True)
+    logs.request_id.set(REQUEST)
+    LOG.warning('a "quoted" name: %s\nand a second line', "ß")
+    (line,) = path.read_text().splitlines()
+    fields = json.loads(line)
+    assert fields["message"] == 'a "quoted" name: ß\nand a second line'
+    assert fields["levelname"] == "WARNING"
+    assert fields["name"] == "roost.test"
+    assert fields["request_id"] == REQUEST
+    assert fields["global_request_id"] is None
+    assert "traceback" not in fields
+
+
+def test_an_exception_in_json(path: Path) -> None:
+    configure(path, use_json=True)
+    try:
+        raise ValueError("two\nlines")
+    except ValueError:
+        LOG.exception("it failed")
+    (line,) = path.read_text().splitlines()
+    fields = json.loads(line)
+    assert fields["message"] == "it failed"
+    assert fields["error_summary"] == "ValueError: two\nlines"
+    assert fields["traceback"][0] == "Traceback (most recent call last):"
+    assert fields["traceback"][-2:] == ["ValueError: two", "lines"]
+
+
+def test_an_exception_in_plain_text(path: Path) -> None:
+    configure(path)
+    try:
+        raise ValueError("wrong")
+    except ValueError:
+        LOG.exception("it failed")
+    first, *_, last = path.read_text().splitlines()
+    assert first.endswith("[-] it failed")
+    assert last == "ValueError: wrong"
+
+
+def test_debug(path: Path) -> None:
+    configure(path)
+    LOG.debug("hidden")
+    configure(path, debug=True)
+    LOG.debug("shown")
+    assert "hidden" not in path.read_text()
+    # Configured twice, and written once.
+    assert path.read_text().count("shown") == 1
+
+
+def test_options_as_deployments_name_them(path: Path) -> None:
+    file = path.with_suffix(".conf")
+    file.write_text(f"[DEFAULT]\nuse_json = true\nlog_dir = {path.parent}\nlog_file = a.log\n")
+    settings = load_settings(config_files=[file])
+    assert settings.use_json
+    logs.configure(settings)
+    LOG.info("here")
+    assert json.loads((path.parent / "a.log").read_text())["message"] == "here"
+
+
+def test_a_file_that_cannot_be_written(path: Path) -> None:
+    with pytest.raises(SettingsError, match="log_file"):
+        configure(path.parent / "no" / "such" / "folder.log")
+
+
+def test_loggers_that_are_not_heard(path: Path) -> None:
+    levels = ("roost.quiet = warning", "roost.quiet.loud=DEBUG")
+    logs.configure(Settings(log_dir=str(path.parent), log_file=path.name, log_levels=levels))
+    logging.getLogger("roost.quiet").info("not heard")
+    logging.getLogger("roost.quiet.loud").debug("heard")
+    lines = path.read_text()
+    assert "not heard" not in lines
+    assert "heard" in lines
+
+
+@pytest.mark.parametrize("text", ["roost", "roost=", "roost=LOUD"])
+def test_a_level_that_makes_no_sense(text: str) -> None:
+    with pytest.raises(SettingsError, match="is not like logger=LEVEL"):
+        logs.configure(Settings(log_levels=(text,)))

@@ -1,0 +1,241 @@
+"""What is counted, and under which labels."""
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+import sqlalchemy as sa
+
+from roost import metrics, metrics_folder, scrape, wsgi
+from roost.errors import Unavailable
+from roost.operations.create_provider import create_provider
+from roost.service import Roost
+from roost.settings import Settings
+from roost.store import migrate, standard
+from roost.store.failures import RetryAtOnce, RetryNeeded
+from roost.store.schema import roost_changes, roost_writers
+from roost.store.store import Store
+
+SETTINGS = Settings(auth_strategy="noauth2")
+
+
+@pytest.fixture(scope="module")
+def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"sqlite:///{tmp_path_factory.mktemp('metrics') / 'roost.db'}"
+
+
+@pytest.fixture(scope="module")
+def client(database_url: str) -> Iterator[httpx.Client]:
+    application = wsgi.build_application(settings=SETTINGS, database_url=database_url, sync=True)
+    with httpx.Client(
+        transport=httpx.WSGITransport(app=application),
+        base_url="http://cloud.example",
+        headers={"x-auth-token": "admin", "openstack-api-version": "placement 1.39"},
+    ) as client:
+        client.get("/")
+        yield client
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store.open(f"sqlite:///{tmp_path / 'roost.db'}")
+    migrate.sync(store.engine)
+    standard.synchronise(store)
+    yield store
+    store.dispose()
+
+
+def value(name: str, **labels: str) -> float:
+    return metrics.REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+@contextmanager
+def grows(name: str, by: float = 1, **labels: str) -> Iterator[None]:
+    before = value(name, **labels)
+    yield
+    assert value(name, **labels) - before == by
+
+
+# ---------------------------------------------------------------------------------------------
+# Requests
+
+
+def requests(route: str, method: str, status: int) -> dict[str, str]:
+    return {"route": route, "method": method, "status": str(status)}
+
+
+def test_requests_are_counted_by_the_path_of_the_table(client: httpx.Client) -> None:
+    route = "/resource_providers/{uuid}"
+    with grows("roost_http_requests_total", by=2, **requests(route, "GET", 404)):
+        for _ in range(2):
+            client.get(f"/resource_providers/{uuid.uuid4()}")
+    with grows("roost_http_request_seconds_count", route=route, method="GET"):
+        client.get(f"/resource_providers/{uuid.uuid4()}")
+
+
+def test_what_a_client_makes_up_gets_no_name(client: httpx.Client) -> None:
+    with grows("roost_http_requests_total", by=2, **requests("other", "GET", 404)):
+        client.get("/nowhere")
+        client.get("/resource_providers/a/b/c")
+    with grows("roost_http_requests_total", **requests("other", "other", 400)):
+        client.request("BREW", "/resource_providers")
+    # Refused before anybody looked at its path.
+    with grows("roost_http_requests_total", **requests("other", "GET", 406)):
+        client.get("/traits", headers={"openstack-api-version": "placement 7.7"})
+
+
+def test_series_do_not_grow_with_what_clients_send(client: httpx.Client) -> None:
+    def send(number: int) -> None:
+        for method in ("GET", "DELETE", f"BREW{number}"):
+            client.request(method, f"/odd{number}")
+            client.request(method, f"/traits/CUSTOM_{number}?x{number}=1")
+
+    send(0)
+    before = len(scrape.scrape().splitlines())
+    for number in range(1, 20):
+        send(number)
+    assert len(scrape.scrape().splitlines()) == before
+
+
+def test_conflicts_are_counted_by_their_kind(client: httpx.Client) -> None:
+    client.post("/resource_providers", json={"name": "taken"})
+    # A verb may have its own sentence for it, or not.
+    with grows("roost_conflicts_total", reason="ProviderExists"):
+        assert client.post("/resource_providers", json={"name": "taken"}).status_code == 409
+    client.put("/resource_classes/CUSTOM_TAKEN")
+    with grows("roost_conflicts_total", reason="ResourceClassExists"):
+        taken = client.post("/resource_classes", json={"name": "CUSTOM_TAKEN"})
+        assert taken.status_code == 409
+
+
+STAGES = ("catch_up", "search", "render")
+
+
+def test_searches(client: httpx.Client) -> None:
+    made = client.post("/resource_providers", json={"name": "searched"}).json()
+    client.put(
+        f"/resource_providers/{made['uuid']}/inventories",
+        json={"resource_provider_generation": 0, "inventories": {"VGPU": {"total": 2}}},
+    )
+    stages = {stage: value("roost_search_seconds_total", stage=stage) for stage in STAGES}
+    with (
+        grows("roost_search_candidates_count", by=2),
+        grows("roost_search_candidates_sum", by=1),
+    ):
+        client.get("/allocation_candidates?resources=VGPU:1")
+        client.get("/allocation_candidates?resources=VGPU:3")
+    for stage, before in stages.items():
+        assert value("roost_search_seconds_total", stage=stage) > before
+
+
+# ---------------------------------------------------------------------------------------------
+# Transactions and connections
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"), [(RetryNeeded("lost"), "race"), (RetryAtOnce("not so"), "proposal")]
+)
+def test_retries(store: Store, error: Exception, reason: str) -> None:
+    left = [error]
+
+    def unit(_: object) -> None:
+        if left:
+            raise left.pop()
+
+    with grows("roost_transaction_retries_total", reason=reason):
+        store.run(unit)
+
+
+def test_connections_in_use(store: Store) -> None:
+    before = value("roost_database_connections_used", pool="write")
+    with store.write():
+        assert value("roost_database_connections_used", pool="write") == before + 1
+    assert value("roost_database_connections_used", pool="write") == before
+    assert value("roost_database_connections_max", pool="write") == 5 + 50
+
+
+def test_broken_connections_are_not_in_use(store: Store) -> None:
+    before = value("roost_database_connections_used", pool="read")
+
+    def fail(_: object) -> None:
+        raise RuntimeError("in a snapshot")
+
+    with pytest.raises(RuntimeError):
+        store._database.read_snapshot(fail)
+    assert value("roost_database_connections_used", pool="read") == before
+
+
+def test_no_connection_left(tmp_path: Path) -> None:
+    store = Store.open(
+        f"sqlite:///{tmp_path / 'roost.db'}", max_pool_size=1, max_overflow=0, pool_timeout=0
+    )
+    with (
+        store.engine.connect(),
+        grows("roost_database_connection_timeouts_total"),
+        pytest.raises(Unavailable, match="in use"),
+    ):
+        store.run(lambda _: None)
+    store.dispose()
+
+
+# ---------------------------------------------------------------------------------------------
+# The index
+
+
+def test_the_index_tells_how_large_it_is_and_how_far_it_came(store: Store) -> None:
+    roost = Roost(store, SETTINGS)
+    url = store.engine.url.render_as_string()
+    other = Roost(Store.open(url), SETTINGS)
+    with grows("roost_index_loads_total", reason="start"), grows("roost_index_load_seconds_count"):
+        roost.follow()
+    process = {"process": str(os.getpid())}
+    assert value("roost_index_providers", **process) == 0
+    for name in ("one", "two"):
+        create_provider(other, uuid=str(uuid.uuid4()), name=name, parent_uuid=None)
+    before = value("roost_index_caught_up_timestamp_seconds", **process)
+    with (
+        grows("roost_index_records_total", by=2),
+        grows("roost_index_loads_total", 0, reason="anew"),
+    ):
+        roost.follow()
+    assert value("roost_index_providers", **process) == 2
+    assert value("roost_index_rows", **process) == 2
+    assert value("roost_index_caught_up_timestamp_seconds", **process) > before
+    with store.engine.begin() as connection:
+        connection.execute(sa.delete(roost_changes))
+        connection.execute(sa.delete(roost_writers))
+    with grows("roost_index_loads_total", reason="anew"):
+        roost.follow()
+    other.close()
+
+
+# ---------------------------------------------------------------------------------------------
+# Several processes
+
+
+def test_a_folder_of_their_own_for_several_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(metrics_folder.VARIABLE, "unset below, and afterwards what it was before")
+    monkeypatch.delenv(metrics_folder.VARIABLE)
+    with metrics_folder.shared_by(workers=1):
+        assert metrics_folder.VARIABLE not in os.environ
+    with metrics_folder.shared_by(workers=2):
+        folder = Path(os.environ[metrics_folder.VARIABLE])
+        assert folder.stat().st_mode & 0o077 == 0
+    assert not folder.exists()
+
+
+def test_a_folder_that_somebody_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "named"
+    monkeypatch.setenv(metrics_folder.VARIABLE, str(folder))
+    with metrics_folder.shared_by(workers=2):
+        assert os.environ[metrics_folder.VARIABLE] == str(folder)
+    # No process has this number, ours has the other.
+    dead, living = folder / f"counter_{2**30}.db", folder / f"counter_{os.getpid()}.db"
+    for path in (dead, living):
+        path.touch()
+    with metrics_folder.shared_by(workers=1):
+        assert list(folder.iterdir()) == [living]
