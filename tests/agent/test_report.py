@@ -278,6 +278,64 @@ def test_a_crash_at_every_step(client: Client, agent_server: RoostServer, moment
     assert number == 4
 
 
+def everything(tree: ProviderTree) -> None:
+    """A bit of all that can be done to a tree: it is the same when it is done again."""
+    for name, parent in (("a", "host"), ("b", "host"), ("leaf", "a")):
+        if not tree.exists(name):
+            tree.new_child(name, parent, uuid=uid(name))
+    if tree.exists("old"):
+        tree.remove("old")
+    if tree.data("mover").parent_uuid != uid("b"):
+        tree.reparent("mover", "b")
+    tree.update_inventory("host", {"VCPU": stock(4)})
+    tree.update_inventory("leaf", {"CUSTOM_THING": stock(3)})
+    tree.update_traits("a", {"CUSTOM_GOLD", "CUSTOM_NEW"})
+    tree.update_aggregates("b", {uid("aggregate")})
+
+
+@pytest.mark.parametrize("moment", ["cut_before", "cut_after"])
+def test_a_crash_at_every_step_of_a_flush(
+    client: Client, agent_server: RoostServer, moment: str
+) -> None:
+    number = 1
+    while True:
+        empty(client)
+        report, tree = write_flat(client)
+        for name in ("old", "mover"):
+            tree.new_child(name, "host", uuid=uid(name))
+        tree.update_inventory("old", {"FPGA": stock(1)})
+        report.update_from_provider_tree(tree)
+        with counted(agent_server) as (crashing, transport):
+            setattr(transport, moment, number)
+            try:
+                flush_everything(ReportClient(crashing))
+            except Crash:
+                crashed = True
+            else:
+                crashed = False
+        # The next run of the agent.
+        sent = flush_everything(ReportClient(client))
+        names = {each.name: each.parent_uuid for each in client.providers()}
+        host = client.providers({"name": "host"})[0].uuid
+        below = {"a": host, "b": host, "leaf": uid("a"), "mover": uid("b")}
+        assert names == {"host": None, **below}
+        assert client.inventories(uid("leaf")).inventories == {"CUSTOM_THING": Inventory(total=3)}
+        assert client.provider_traits(uid("a")).traits == {"CUSTOM_GOLD", "CUSTOM_NEW"}
+        assert client.provider_aggregates(uid("b")).aggregates == {uid("aggregate")}
+        if not crashed:
+            assert not sent
+            break
+        number += 1
+    # Two names, three new providers, a move, traits, aggregates, two inventories, a deletion.
+    assert number == 12
+
+
+def flush_everything(report: ReportClient) -> bool:
+    tree = report.get_provider_tree_and_ensure_root("host")
+    everything(tree)
+    return report.update_from_provider_tree(tree)
+
+
 def assert_sound(client: Client) -> None:
     """Six VGPUs are held, of eight, wherever they are."""
     total = used = 0
