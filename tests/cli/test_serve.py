@@ -120,6 +120,15 @@ class TestServe:
             )
         assert_refused(done, naming=f"127.0.0.1:{port}")
 
+    def test_refuses_to_believe_every_token_of_everybody(self, sqlite_url: str) -> None:
+        arguments = ("serve", "--host", "0.0.0.0", "--auth", "noauth2", "--database", sqlite_url)
+        assert_refused(roost(*arguments), naming="--allow-remote-noauth2 allows it")
+
+    def test_refuses_a_keystone_that_nobody_described(self, tmp_path: Path) -> None:
+        database = f"sqlite:///{tmp_path / 'roost.db'}"
+        done = roost("serve", "--auth", "keystone", "--database", database)
+        assert_refused(done, naming="set auth_type")
+
     def test_refuses_a_missing_config_file(self, tmp_path: Path) -> None:
         path = tmp_path / "missing.conf"
         done = roost("serve", "--port", str(free_port()), "--config-file", str(path))
