@@ -31,6 +31,7 @@ def in_front_of(
     """
     configuration = library_configuration(settings)
     if settings.auth_strategy == "keystone":
+        _refuse_undescribed_keystone(settings)
         application = _behind_keystone(application, configuration, open_paths)
     if settings.cors_allowed_origins:
         from oslo_middleware import cors
@@ -50,6 +51,20 @@ def check_pipeline(settings: Settings) -> None:
     in_front_of(lambda *_: (), settings, open_paths=nothing, quiet_paths=nothing)
 
 
+def _refuse_undescribed_keystone(settings: Settings) -> None:
+    # In a configuration of its own: the middleware registers these options itself.
+    configuration = library_configuration(settings)
+    options = [cfg.StrOpt("auth_type", deprecated_name="auth_plugin"), cfg.StrOpt("auth_section")]
+    configuration.register_opts(options, group="keystone_authtoken")
+    section = configuration.keystone_authtoken
+    if not section.auth_type and not section.auth_section:
+        raise SettingsError(
+            "[api]auth_strategy is keystone, and [keystone_authtoken] does not say how to reach "
+            "it: set auth_type, auth_url and so on; for tests and development set auth_strategy "
+            "to noauth2 (every token is believed)"
+        )
+
+
 def _behind_keystone(
     application: Application, configuration: cfg.ConfigOpts, open_paths: frozenset[str]
 ) -> Application:
@@ -60,13 +75,6 @@ def _behind_keystone(
     except Exception as error:
         # Of the many libraries that take part each has exceptions of its own.
         raise SettingsError(f"[keystone_authtoken] cannot be used: {error}") from error
-    section = configuration.keystone_authtoken
-    if not section.auth_type and not section.auth_section:
-        raise SettingsError(
-            "[api]auth_strategy is keystone, and [keystone_authtoken] does not say how to reach "
-            "it: set auth_type, auth_url and so on; for tests and development set auth_strategy "
-            "to noauth2 (every token is believed)"
-        )
 
     def choose(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         if environ.get("PATH_INFO") in open_paths:
