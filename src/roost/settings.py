@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from oslo_config import cfg
 
 from roost.model import Value
@@ -67,6 +68,13 @@ class Settings(Value, frozen=True, kw_only=True):
     database: DatabaseSettings = DatabaseSettings()
     # The files that all of this was read from, see `library_configuration`.
     files: tuple[str, ...] = ()
+
+    def on_database(self, url: str | None) -> "Settings":
+        """The same settings on another database; None: on their own."""
+        if url is None:
+            return self
+        database = msgspec.structs.replace(self.database, connection=url)
+        return msgspec.structs.replace(self, database=database)
 
     @property
     def database_url(self) -> str:

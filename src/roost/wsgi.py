@@ -47,10 +47,7 @@ def build_application(
         settings = msgspec.structs.replace(settings, auth_strategy=auth_strategy)
     if sync is None:
         sync = settings.database.sync_on_startup
-    if database_url is not None:
-        database = msgspec.structs.replace(settings.database, connection=database_url)
-        settings = msgspec.structs.replace(settings, database=database)
-    return create_application(_open(settings, sync=sync))
+    return create_application(_open(settings.on_database(database_url), sync=sync))
 
 
 @contextmanager

@@ -1,17 +1,12 @@
 """Hosts, and consumers on them, for the tests of the compute side."""
 
-import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from names import uid
 from roost.agent.drivers.base import Driver, ReshapeNeeded
 from roost.agent.provider_tree import ProviderTree
 from roost.client import Client, Consumer
-
-
-def uid(name: str) -> str:
-    """A UUID that stays the same for a name."""
-    return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
 
 
 def claim(client: Client, name: str, allocations: Mapping[str, Mapping[str, int]]) -> str:

@@ -1,13 +1,13 @@
 """Racing helpers: start everybody at once, and look at the tables afterwards."""
 
 import threading
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from sqlalchemy import Engine, func, select
 
+from names import uid
 from roost.errors import RoostError
 from roost.model import ConsumerChange, Inventory, InventoryChange
 from roost.operations.allocate import allocate
@@ -15,11 +15,6 @@ from roost.operations.create_provider import create_provider
 from roost.operations.replace_inventories import replace_inventories
 from roost.service import Roost
 from roost.store import schema
-
-
-def uid(name: str) -> str:
-    """A UUID that stays the same for a name."""
-    return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
 
 
 def at_once(actions: Sequence[Callable[[], Any]]) -> list[Any]:

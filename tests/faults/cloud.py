@@ -1,9 +1,10 @@
 """The small cloud that the clients fight over."""
 
-import uuid
 from typing import Any
 
 import httpx
+
+from names import uid
 
 HEADERS = {
     "x-auth-token": "admin",
@@ -17,10 +18,6 @@ HOST_VCPUS = 10
 MEMORY_MIN = 1000
 STORAGE_DISK = 120
 TREE_VCPUS = 8
-
-
-def uid(name: str) -> str:
-    return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
 
 
 HOST_NAMES = [f"host{number}" for number in range(HOSTS)]

@@ -3,7 +3,6 @@
 BEGIN and COMMIT are not counted; the change record and the writer's row are.
 """
 
-import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ import msgspec
 import pytest
 from sqlalchemy import event
 
+from names import uid
 from roost import service
 from roost.errors import ConsumerGenerationConflict
 from roost.model import ConsumerChange, Inventory, InventoryChange
@@ -39,10 +39,6 @@ from roost.store.prepared import STATEMENT_END
 from roost.store.store import Store
 
 FEED = 2  # the change record, and the writer's row
-
-
-def uid(name: str) -> str:
-    return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
 
 
 class Counter:

@@ -267,12 +267,11 @@ class Flush:
             raise ReshapeConflict([Failure(self._root_name(), "reshape", error.detail)]) from error
         except ApiError as error:
             raise UpdateFailed([Failure(self._root_name(), "reshape", error.detail)]) from error
-        for uuid in taking_part:
-            self.tree.update_inventory(
-                uuid,
-                changed.get(uuid, self.tree.data(uuid).inventory),
-                generation=self._client.provider(uuid).generation,
-            )
+        for uuid, inventory in changed.items():
+            self.tree.update_inventory(uuid, inventory)
+        for each in self._client.tree(self._new.get_provider_uuids()[0]):
+            if each.uuid in taking_part:
+                self.tree.set_generation(each.uuid, each.generation)
 
     def _root_name(self) -> str:
         return self._name(self._new.get_provider_uuids()[0])

@@ -43,9 +43,12 @@ class ReportClient:
         for a driver to edit.
         """
         root = self._find_root(name, uuid)
-        if root is not None or parent_uuid is not None:
-            return self._read_tree(root or self._create_root(name, uuid, parent_uuid).uuid)
+        if root is not None:
+            return self._read_tree(root)
         created = self._create_root(name, uuid, parent_uuid)
+        if parent_uuid is not None:
+            # It belongs to the tree of its parent.
+            return self._read_tree(created.uuid)
         # Nobody needs to ask what it has.
         self._tree = ProviderTree()
         self._tree.new_root(name, created.uuid, generation=created.generation)

@@ -1,5 +1,6 @@
 """Keeps the service told about a host: at start, and then again and again."""
 
+import copy
 import logging
 import random
 import threading
@@ -56,7 +57,7 @@ class Tracker:
         except ReshapeNeeded:
             after = before.copy()
             held = self._report.get_allocations_for_provider_tree()
-            moved = self._report.get_allocations_for_provider_tree()
+            moved = copy.deepcopy(held)
             self._driver.update_provider_tree(after, self.nodename, allocations=moved)
             return Plan(before, after, held, moved)
 
@@ -65,14 +66,12 @@ class Tracker:
 
         Inventories and allocations are reshaped at start only.
         """
-        for attempt in range(RESHAPE_ATTEMPTS):
+        for _ in range(RESHAPE_ATTEMPTS - 1):
             try:
                 return self._update(startup=startup)
             except ReshapeConflict as error:
                 LOG.info("a reshape of %s is decided anew: %s", self.nodename, error)
-                if attempt == RESHAPE_ATTEMPTS - 1:
-                    raise
-        raise AssertionError("the last attempt returns or raises")
+        return self._update(startup=startup)
 
     def _update(self, *, startup: bool) -> bool:
         tree = self._read()

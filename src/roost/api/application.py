@@ -19,7 +19,7 @@ from falcon.constants import COMBINED_METHODS
 
 from roost import metrics
 from roost.api import auth, error_table, errors, incoming, meter, operating, versions
-from roost.api.entrance import REQUEST_ID, REQUEST_ID_HEADER, Application
+from roost.api.entrance import REQUEST_ID, Application
 from roost.api.errors import HttpError
 from roost.api.messages import Reply
 from roost.api.pipeline import in_front_of
@@ -82,18 +82,11 @@ class Front:
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
         context = request.context
-        _begin(request, response)
         context.identity = None
         if request.path not in OPEN_PATHS:
             context.identity = self._identify(request.get_header, request.remote_addr)
         if request.path not in operating.OPEN_PATHS:
             context.version = versions.negotiate(request.get_header(versions.HEADER))
-
-
-def _begin(request: falcon.Request, response: falcon.Response) -> None:
-    request.context.request_id = request.env[REQUEST_ID]
-    request.context.version = None
-    response.set_header(REQUEST_ID_HEADER, request.context.request_id)
 
 
 def _respond(
@@ -181,15 +174,13 @@ def refuse(
     request: falcon.Request, response: falcon.Response, error: Exception, _: dict[str, Any]
 ) -> None:
     """Turn whatever was raised into a response."""
-    if not hasattr(request.context, "request_id"):
-        # The framework refuses some methods before anybody has seen the request.
-        _begin(request, response)
     refusal = _as_http(request, error)
     if refusal.status == HTTPStatus.CONFLICT:
         # Verbs put their own sentences around what was refused.
         refused = error.__cause__ if isinstance(error, HttpError) else error
         metrics.CONFLICTS.labels(type(refused or error).__name__).inc()
-    version = request.context.version
+    # Some requests are refused before anybody has asked for their version.
+    version = getattr(request.context, "version", None)
     media_type = incoming.error_media_type(request)
     facts = errors.RequestFacts(
         method=request.method,
@@ -200,7 +191,7 @@ def refuse(
         refusal,
         facts,
         media_type,
-        request.context.request_id,
+        request.env[REQUEST_ID],
         with_code=version is not None and version >= SINCE_ERROR_CODE,
     )
     response.status = refusal.status
@@ -227,7 +218,7 @@ def _as_http(request: falcon.Request, error: Exception) -> HttpError:
         "%s %s failed (%s)",
         request.method,
         request.path,
-        request.context.request_id,
+        request.env[REQUEST_ID],
         exc_info=error,
     )
     return HttpError(500)

@@ -63,11 +63,9 @@ class Entrance:
         def start(
             status: str, headers: list[tuple[str, str]], *error: Any
         ) -> Callable[[bytes], object]:
-            named = {name.lower(): value for name, value in headers}
-            if REQUEST_ID_HEADER not in named:
-                headers = [*headers, (REQUEST_ID_HEADER, request_id)]
             if uri is not None:
-                _log(level, environ, uri, status, named)
+                _log(level, environ, uri, status, headers)
+            headers = [*headers, (REQUEST_ID_HEADER, request_id)]
             meter.count(environ, status, perf_counter() - begun)
             write: Callable[[bytes], object] = start_response(status, headers, *error)
             return write
@@ -87,9 +85,12 @@ def _uri(environ: Environ) -> str:
     return f"{uri}?{query}" if query else uri
 
 
-def _log(level: int, environ: Environ, uri: str, status: str, headers: dict[str, str]) -> None:
+def _log(
+    level: int, environ: Environ, uri: str, status: str, headers: list[tuple[str, str]]
+) -> None:
+    named = {name.lower(): value for name, value in headers}
     # The version is the second word: `placement 1.39`.
-    version = headers.get(VERSION_HEADER, "").rpartition(" ")[2]
+    version = named.get(VERSION_HEADER, "").rpartition(" ")[2]
     LOG.log(
         level,
         '%s "%s %s" status: %s len: %s microversion: %s',
@@ -97,6 +98,6 @@ def _log(level: int, environ: Environ, uri: str, status: str, headers: dict[str,
         environ.get("REQUEST_METHOD", "-"),
         uri,
         status[:3],
-        headers.get("content-length", "-"),
+        named.get("content-length", "-"),
         version or "-",
     )

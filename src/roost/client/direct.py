@@ -28,9 +28,7 @@ def direct(
 
     overrides = {("api", "auth_strategy"): "noauth2"}
     settings = load_settings(config_files=config_files, overrides=overrides)
-    if database_url is not None:
-        database = msgspec.structs.replace(settings.database, connection=database_url)
-        settings = msgspec.structs.replace(settings, database=database)
+    settings = settings.on_database(database_url)
     # Nobody but this process asks, so no rules of policy and no prefix stand in the way.
     settings = msgspec.structs.replace(settings, files=(), url_prefix="", cors_allowed_origins=())
     with open_application(settings, sync=sync) as application:
