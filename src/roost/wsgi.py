@@ -34,13 +34,14 @@ def build_application(
     database_url: str | None = None,
     auth_strategy: str | None = None,
     sync: bool | None = None,
+    stopping: threading.Event | None = None,
 ) -> Application:
     """The whole service in one object.
 
     Without settings, they are read as configured; the two arguments after them win. The tables
     are created or migrated before the first request that needs them if `sync`, or
     [placement_database]sync_on_startup, says so, or if no database is configured and so the
-    embedded one is used.
+    embedded one is used. Requests that wait for changes end when `stopping` is set.
     """
     settings = load_settings() if settings is None else settings
     if auth_strategy is not None:
@@ -50,7 +51,7 @@ def build_application(
     if database_url is not None:
         database = msgspec.structs.replace(settings.database, connection=database_url)
         settings = msgspec.structs.replace(settings, database=database)
-    return create_application(_open(settings, sync=sync))
+    return create_application(_open(settings, sync=sync, stopping=stopping))
 
 
 @contextmanager
@@ -72,7 +73,9 @@ def incomplete_ids(settings: Settings) -> IncompleteIds:
     )
 
 
-def _open(settings: Settings, *, sync: bool | None) -> Roost:
+def _open(
+    settings: Settings, *, sync: bool | None, stopping: threading.Event | None = None
+) -> Roost:
     store = open_store(settings)
     sync = settings.database.connection is None if sync is None else sync
 
@@ -81,7 +84,7 @@ def _open(settings: Settings, *, sync: bool | None) -> Roost:
             migrate.sync(store.engine, incomplete_ids(settings))
         standard.synchronise(store)
 
-    return Roost(store, settings, prepare)
+    return Roost(store, settings, prepare, stopping)
 
 
 def open_store(settings: Settings) -> Store:
