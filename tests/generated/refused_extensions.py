@@ -1,4 +1,4 @@
-"""What roost has beyond 1.39, asked for in a wrong way: refused in words that name what is wrong."""
+"""Extensions that are asked for in a wrong way: refused in words that name what is wrong."""
 
 import base64
 import json

@@ -10,11 +10,12 @@ from strategies import EXAMPLE_COUNT, Seeded, make_world
 
 import oracle
 from roost.model import INTEGER_MAX
-from roost.query import CandidateQuery, Order
+from roost.query import CandidateQuery, Order, RequestGroup
 from roost.search.find import find
+from roost.search.find_split import STEPS_OF_TREE_MAX, SplitSearch
 from roost.search.index import Index
-from roost.search.split import Offer, offer, splits
-from world import World, rows
+from roost.search.split import PIECES_MAX, Offer, offer, splits
+from world import World, build, provider, rows
 
 QUERIES_PER_WORLD = 4
 
@@ -104,3 +105,16 @@ def test_an_offer_is_what_fits(free: int, low: int, high: int, step: int) -> Non
     right = [n for n in range(1, 21) if low <= n <= min(high, free) and n % step == 0]
     listed = [] if found is None else list(range(found.low, found.high + 1, found.step))
     assert listed == right
+
+
+def test_many_groups_that_cannot_fit_end_soon() -> None:
+    nodes = [provider(f"node{n}", {"VCPU": 4}, parent="host") for n in range(8)]
+    groups = tuple(
+        RequestGroup(suffix=f"_{n}", resources={"VCPU": 6}, can_split=frozenset({"VCPU"}))
+        for n in range(9)
+    )
+    search = SplitSearch(
+        Index.build(rows(build(provider("host"), *nodes))), CandidateQuery(groups=groups)
+    )
+    assert search.find(None).candidates == ()
+    assert search.steps < 2 * STEPS_OF_TREE_MAX * len(groups) * PIECES_MAX

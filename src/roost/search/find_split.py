@@ -17,6 +17,13 @@ from roost.search.order import ranks_of
 from roost.search.split import PIECES_MAX, Offer, offer, splits
 
 
+# Nobody looks ahead here, so many groups could be tried against each other for ever. Beyond so many
+# choices a tree, and then the search, is left with what was found: always the same, so that pages
+# go on as they began.
+STEPS_OF_TREE_MAX = 20_000
+STEPS_MAX = 500_000
+
+
 class Piece(NamedTuple):
     """What one group takes from one provider."""
 
@@ -122,6 +129,7 @@ class SplitSearch:
         self._index = index
         self._query = query
         self._parts, self._matchers = parts_of(index, query)
+        self.steps = 0  # choices tried
 
     def find(self, limit: int | None) -> "SplitAnswer":
         """Every candidate, or one page of them."""
@@ -217,10 +225,17 @@ class SplitSearch:
                 yield way
             return
         for pieces in tree.options(number, extra):
+            if not self._goes_on(tree):
+                return
             longer = (*way, pieces)
             # Both are monotonic: once broken, no further choice mends them.
             if self._has_room(longer) and self._is_isolated(longer):
                 yield from self._extended(tree, extra - len(pieces) + 1, longer)
+
+    def _goes_on(self, tree: "_Tree") -> bool:
+        tree.steps += 1
+        self.steps += 1
+        return tree.steps <= STEPS_OF_TREE_MAX and self.steps <= STEPS_MAX
 
     # -- the rules between parts ---------------------------------------------------------------
 
@@ -284,6 +299,7 @@ class _Tree:
         self._root = root
         self._whole = [part.whole(root, lenders) for part in parts]
         self._split: dict[int, list[Pieces]] = {}
+        self.steps = 0  # choices tried
 
     def options(self, number: int, extra: int) -> Iterator[Pieces]:
         """With at most so many pieces more than one."""
