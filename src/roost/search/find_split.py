@@ -16,10 +16,10 @@ from roost.search.match import EMPTY, AggregateTest, GroupMatcher, Slot, trait_s
 from roost.search.order import ranks_of
 from roost.search.split import PIECES_MAX, Offer, offer, splits
 
-
 # Nobody looks ahead here, so many groups could be tried against each other for ever. Beyond so many
 # choices a tree, and then the search, is left with what was found: always the same, so that pages
 # go on as they began.
+STEPS_OF_TREE_FREE = 100
 STEPS_OF_TREE_MAX = 20_000
 STEPS_MAX = 500_000
 
@@ -129,6 +129,8 @@ class SplitSearch:
         self._index = index
         self._query = query
         self._parts, self._matchers = parts_of(index, query)
+        self._rooms: dict[tuple[int, int], int] = {}
+        self._steps_left = STEPS_MAX
         self.steps = 0  # choices tried
 
     def find(self, limit: int | None) -> "SplitAnswer":
@@ -235,20 +237,32 @@ class SplitSearch:
     def _goes_on(self, tree: "_Tree") -> bool:
         tree.steps += 1
         self.steps += 1
-        return tree.steps <= STEPS_OF_TREE_MAX and self.steps <= STEPS_MAX
+        # What a tree can have in any case is no reason to stop.
+        self._steps_left -= tree.steps > STEPS_OF_TREE_FREE
+        return tree.steps <= STEPS_OF_TREE_MAX and self._steps_left > 0
 
     # -- the rules between parts ---------------------------------------------------------------
 
     def _has_room(self, way: Way) -> bool:
+        if len(way) == 1:
+            # Each piece on its own was made to fit.
+            return True
         amounts = amounts_of(way)
-        for piece in way[-1]:
-            for class_id in piece.resources:
-                stock = self._index.stock(class_id, piece.row)
-                assert stock is not None
-                free = _capacity(self._index, class_id, piece.row) - stock.used
-                if amounts[piece.row, class_id] > min(free, stock.max_unit):
-                    return False
-        return True
+        return all(
+            amounts[piece.row, class_id] <= self._room(piece.row, class_id)
+            for piece in way[-1]
+            for class_id in piece.resources
+        )
+
+    def _room(self, row: int, class_id: int) -> int:
+        """How much one candidate may take in all of a class from a provider."""
+        room = self._rooms.get((row, class_id))
+        if room is None:
+            stock = self._index.stock(class_id, row)
+            assert stock is not None
+            free = _capacity(self._index, class_id, row) - stock.used
+            room = self._rooms[row, class_id] = min(free, stock.max_unit)
+        return room
 
     def _is_isolated(self, way: Way) -> bool:
         query = self._query

@@ -129,9 +129,7 @@ class Rules:
         last = self.index.rows.last
         return _any((ways[d] <= low) & (last[ways[d]] >= high) for d in depths)
 
-    def _is_elsewhere(
-        self, depths: Sequence[int], outside: int, ways: Sequence[Integers]
-    ) -> Mask:
+    def _is_elsewhere(self, depths: Sequence[int], outside: int, ways: Sequence[Integers]) -> Mask:
         """The provider is not in the subtree of the others; that they share one is for others."""
         top, _ = _span([ways[d] for d in depths])
         elsewhere: Mask = (ways[outside] < top) | (ways[outside] > self.index.rows.last[top])
