@@ -61,19 +61,63 @@ def candidates(world: World, query: CandidateQuery) -> set[Answer]:
 
 
 def assignments(world: World, query: CandidateQuery, root: WorldProvider) -> Iterator[Assignment]:
-    """Each class of the unsuffixed group, and each suffixed group, from one provider each."""
-    parts = [
-        (group, resources)
-        for group in query.groups
-        for resources in ([group.resources] if group.one_provider else split(group.resources))
-    ]
-    for choice in itertools.product(available(world, root), repeat=len(parts)):
-        takes = (Take(*part, one) for part, one in zip(parts, choice, strict=True))
+    """Each class of the unsuffixed group, and each suffixed group, from one provider each.
+
+    But for classes that may be split (beyond.md): each of those on its own, in pieces.
+    """
+    options: list[list[tuple[Take, ...]]] = []
+    for group in query.groups:
+        whole = {name: n for name, n in group.resources.items() if name not in group.can_split}
+        parts = [whole] if group.one_provider else alone(whole)
+        if group.resources and not whole:
+            parts = []
+        for part in parts:
+            options.append([(Take(group, part, one),) for one in available(world, root)])
+        for name in group.resources.keys() - whole.keys():
+            options.append(
+                [
+                    tuple(Take(group, {name: piece}, one) for one, piece in pieces)
+                    for pieces in splits(world, root, name, group.resources[name])
+                ]
+            )
+    for choice in itertools.product(*options):
+        takes = itertools.chain.from_iterable(choice)
         yield Assignment(world, query, root, tuple(takes))
 
 
-def split(resources: Mapping[str, int]) -> list[Mapping[str, int]]:
+def alone(resources: Mapping[str, int]) -> list[Mapping[str, int]]:
     return [{name: amount} for name, amount in resources.items()]
+
+
+Pieces = tuple[tuple[WorldProvider, int], ...]
+PIECES_MAX = 4
+
+
+def splits(world: World, root: WorldProvider, name: str, amount: int) -> list[Pieces]:
+    """Sets of providers none of which could be left out, each filling one after the other.
+
+    Two and more are of the tree itself; one may also be of those that share with it.
+    """
+    found: list[Pieces] = [((one, amount),) for one in available(world, root)]
+    sufficient = [{one.uuid} for one in available(world, root) if fits(one, {name: amount})]
+    for count in range(2, PIECES_MAX + 1):
+        for some in itertools.combinations(world.tree(root.uuid), count):
+            right = [
+                pieces
+                for pieces in itertools.product(range(1, amount + 1), repeat=count)
+                if sum(pieces) == amount
+                and all(fits(one, {name: n}) for one, n in zip(some, pieces, strict=True))
+            ]
+            members = {one.uuid for one in some}
+            if not right or any(less < members for less in sufficient):
+                continue
+            sufficient.append(members)
+            for order in itertools.permutations(range(count)):
+                greediest = max(right, key=lambda pieces: [pieces[place] for place in order])
+                pieces = tuple(zip(some, greediest, strict=True))
+                if pieces not in found:
+                    found.append(pieces)
+    return found
 
 
 def available(world: World, root: WorldProvider) -> list[WorldProvider]:
@@ -184,17 +228,52 @@ def in_tree(assignment: Assignment) -> bool:
 
 def isolated(assignment: Assignment) -> bool:
     """With isolate, suffixed groups take from different providers (3: group_policy + ...)."""
-    chosen = [take.provider.uuid for take in assignment.suffixed]
-    return not assignment.query.isolate or len(set(chosen)) == len(chosen)
+    chosen = {(take.group.suffix, take.provider.uuid) for take in assignment.suffixed}
+    return not assignment.query.isolate or len({own for _, own in chosen}) == len(chosen)
+
+
+def isolate(assignment: Assignment) -> bool:
+    """No provider serves two of the groups that one `isolate` names (decision 0014)."""
+    for suffixes in assignment.query.isolated:
+        serving = {
+            (take.group.suffix, take.provider.uuid)
+            for take in assignment.suffixed
+            if take.group.suffix in suffixes
+        }
+        if len({own for _, own in serving}) < len(serving):
+            return False
+    return True
+
+
+def elsewhere(assignment: Assignment) -> bool:
+    """A group is not served from at or below the highest provider of others (decision 0014)."""
+    for rule in assignment.query.elsewhere:
+        inside = providers_of(assignment, rule.inside)
+        tops = [one for one in inside if is_above_all(assignment.world, one, inside)]
+        for one in providers_of(assignment, rule.outside):
+            if any(is_above_all(assignment.world, top, [one]) for top in tops):
+                return False
+    return True
+
+
+def in_subtree(assignment: Assignment) -> bool:
+    """A group may be bound to a provider and all below it (beyond.md)."""
+    return all(
+        take.group.in_subtree
+        in (None, *(above.uuid for above in assignment.world.ancestors_and_self(take.provider)))
+        for take in assignment.takes
+    )
+
+
+def root_member_of(assignment: Assignment) -> bool:
+    """The root of the tree that is asked is in the aggregates, even if it serves nothing (3)."""
+    return member_of(assignment.root.aggregates, assignment.query.root_aggregates)
 
 
 def same_subtree(assignment: Assignment) -> bool:
     """One of the providers is, or is above, each of the others (3: same_subtree)."""
     return all(
-        share_subtree(
-            assignment.world,
-            [take.provider for take in assignment.suffixed if take.group.suffix in suffixes],
-        )
+        share_subtree(assignment.world, providers_of(assignment, suffixes))
         for suffixes in assignment.query.same_subtree
     )
 
@@ -223,7 +302,39 @@ RULES: tuple[Callable[[Assignment], bool], ...] = (
     same_subtree,
     root_required,
     nested_aware,
+    # Beyond 1.39.
+    isolate,
+    elsewhere,
+    in_subtree,
+    root_member_of,
 )
+
+
+# ---------------------------------------------------------------------------------------------
+# The order of candidates
+
+
+def in_turns(world: World, query: CandidateQuery, roots: Iterable[str]) -> bool:
+    """Whether candidates of these trees come in order: turn by turn, in each the trees by rank."""
+    turns: dict[str, int] = defaultdict(int)
+    places = []
+    for root in roots:
+        places.append((turns[root], rank(world, query, root), root))
+        turns[root] += 1
+    return places == sorted(places)
+
+
+def rank(world: World, query: CandidateQuery, root: str) -> float:
+    """Trees with the least free come first to be packed, last to be spread (beyond.md)."""
+    shares = []
+    for name in {name for group in query.groups for name in group.resources}:
+        some = [one for one in world.tree(root) if name in one.inventories]
+        capacity = [max(0, one.inventories[name].capacity) for one in some]
+        free = [max(0, all_ - one.used[name]) for all_, one in zip(capacity, some, strict=True)]
+        if sum(capacity):
+            shares.append(sum(free) / sum(capacity))
+    sign = {"pack": 1, "spread": -1, "root": 0}[query.order.by]
+    return sign * min(shares, default=0.0)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -256,8 +367,18 @@ def stands_in_tree(world: World, one: WorldProvider, wanted: str | None) -> bool
 
 
 def share_subtree(world: World, some: list[WorldProvider]) -> bool:
-    lines = [{above.uuid for above in world.ancestors_and_self(one)} for one in some]
-    return any(all(top.uuid in line for line in lines) for top in some)
+    return any(is_above_all(world, top, some) for top in some)
+
+
+def is_above_all(world: World, top: WorldProvider, some: Iterable[WorldProvider]) -> bool:
+    """Whether a provider is, or is above, each of the others."""
+    return all(
+        any(above.uuid == top.uuid for above in world.ancestors_and_self(one)) for one in some
+    )
+
+
+def providers_of(assignment: Assignment, suffixes: frozenset[str]) -> list[WorldProvider]:
+    return [take.provider for take in assignment.suffixed if take.group.suffix in suffixes]
 
 
 def providers(world: World, query: ProviderQuery) -> set[str]:

@@ -28,9 +28,13 @@
     │   ├── ResourceClassInUse
     │   ├── TraitInUse
     │   ├── MissingInventory          an allocation of a class that its provider does not have
+    │   ├── NoCandidates              there is no place for all of the consumers
+    │   ├── KeyReused                 another request had the same idempotency key
     │   ├── ConstraintViolated        an allocation against min_unit, max_unit or step_size
     │   └── CapacityExceeded          an allocation of more than is free
+    ├── PositionGone                  what happened after a position is no longer known
     └── Unavailable                   the database cannot be reached or used just now
+        └── TooManyWatchers           no more threads may wait for changes
 
 Existing clients match on some of these sentences, so the wording is part of the API. The HTTP
 layer maps classes to statuses and codes in one table (`api/error_table.py`).
@@ -259,5 +263,41 @@ class CapacityExceeded(Conflict):
         )
 
 
+class NoCandidates(Conflict):
+    """There is no place for all of the consumers that were to be placed together."""
+
+    def __init__(self, count: int, found: int) -> None:
+        self.count = count
+        self.found = found
+        if not found:
+            reason = "nothing has room for what is asked for"
+        else:
+            reason = f"no {count} of the {found} candidates found can be had together"
+        super().__init__(f"Unable to place {count} consumer(s): {reason}.")
+
+
+class KeyReused(Conflict):
+    """An idempotency key came back with another request than the one it was first used for."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The idempotency_key was used before, for a request with another body. Use a new one."
+        )
+
+
+class PositionGone(RoostError):
+    """What happened after this position is no longer known: read everything anew."""
+
+    def __init__(self) -> None:
+        super().__init__(type(self).__doc__)
+
+
 class Unavailable(RoostError):
     """The database cannot be used just now."""
+
+
+class TooManyWatchers(Unavailable):
+    """As many as may are waiting for changes already."""
+
+    def __init__(self) -> None:
+        super().__init__(type(self).__doc__)

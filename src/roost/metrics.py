@@ -136,6 +136,7 @@ _RETRIES = Counter(
 RETRY_PROPOSAL = _RETRIES.labels("proposal")
 RETRY_RACE = _RETRIES.labels("race")
 RETRY_CONNECTION = _RETRIES.labels("connection")
+RETRY_PLACEMENT = _RETRIES.labels("placement")
 CONNECTIONS_USED = Gauge(
     "roost_database_connections_used",
     "Connections to the database that are in use.",

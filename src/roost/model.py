@@ -187,6 +187,22 @@ class Candidate(Value, frozen=True, kw_only=True):
     mappings: Mapping[str, tuple[str, ...]]  # suffix -> the UUIDs of the providers that serve it
 
 
+class NewConsumer(Value, frozen=True, kw_only=True):
+    """A consumer that a place is looked for."""
+
+    uuid: str
+    project_id: str
+    user_id: str
+    consumer_type: str
+
+
+class Placed(Value, frozen=True, kw_only=True):
+    """The candidate that was chosen, and claimed, for one consumer."""
+
+    consumer_uuid: str
+    candidate: Candidate
+
+
 class ProviderSummary(Value, frozen=True, kw_only=True):
     """A provider that candidates touch, or that stands in a tree which they touch."""
 
@@ -195,3 +211,27 @@ class ProviderSummary(Value, frozen=True, kw_only=True):
     root_uuid: str
     traits: tuple[str, ...]
     resources: Mapping[str, tuple[int, int]]  # resource class -> capacity, used
+
+
+# ---------------------------------------------------------------------------------------------
+# What those who watch are told
+
+ALLOCATIONS = "allocations"
+INVENTORIES = "inventories"
+TRAITS = "traits"
+AGGREGATES = "aggregates"
+PROVIDER = "provider"  # it came, went, was renamed or moved
+CATALOG = "catalog"  # custom resource classes and traits
+
+KINDS = (ALLOCATIONS, INVENTORIES, TRAITS, AGGREGATES, PROVIDER, CATALOG)
+
+
+class Event(Value, frozen=True, kw_only=True):
+    """Something that changed."""
+
+    kind: str  # one of KINDS
+    provider_uuid: str | None = None  # None: it is about no provider
+    root_uuid: str | None = None  # the root of the tree in which the provider is by now
+    generation: int | None = None  # the provider's, after the change; None: it did not move
+    usage: Resources = {}  # resource class -> added or taken away
+    deleted: bool = False  # the provider is no more

@@ -42,10 +42,40 @@ class RequestGroup(Value, frozen=True, kw_only=True):
     traits: TraitRule = TraitRule()
     aggregates: AggregateRule = AggregateRule()
     in_tree: str | None = None  # UUID of any provider of the only tree to take from
+    in_subtree: str | None = None  # UUID of the provider to take from, or from below it
+    # Classes whose amount several providers of one tree may give together.
+    can_split: frozenset[str] = frozenset()
 
     @property
     def one_provider(self) -> bool:
         return self.suffix != ""
+
+
+class Elsewhere(Value, frozen=True, kw_only=True):
+    """`same_subtree=_X,!_Y`: groups that are not served from the subtree that serves others."""
+
+    inside: frozenset[str]  # suffixes; the highest of their providers is the top of the subtree
+    outside: frozenset[str]  # suffixes of the groups that are served from elsewhere
+
+
+class Order(Value, frozen=True, kw_only=True):
+    """In which order candidates come; trees take turns in each."""
+
+    by: str  # "pack", "spread", "random" or "root"
+    seed: int = 0  # of what is random
+
+
+class Position(Value, frozen=True, kw_only=True):
+    """The place of a candidate in an order."""
+
+    pieces: int = 0  # how many providers more it takes than if nothing were split
+    turn: int  # how many candidates of the same tree, and as many pieces, come before it
+    rank: float  # of the tree
+    root: str  # UUID of the tree's root
+
+    @property
+    def key(self) -> tuple[int, int, float, str]:
+        return self.pieces, self.turn, self.rank, self.root
 
 
 class CandidateQuery(Value, frozen=True, kw_only=True):
@@ -55,13 +85,22 @@ class CandidateQuery(Value, frozen=True, kw_only=True):
     isolate: bool = False  # group_policy=isolate: suffixed groups on different providers
     same_subtree: tuple[frozenset[str], ...] = ()  # suffixes that must share a subtree
     root_traits: TraitRule = TraitRule()  # of the root of the tree that is asked
+    root_aggregates: AggregateRule = AggregateRule()
+    isolated: tuple[frozenset[str], ...] = ()  # suffixes of groups on providers of their own
+    elsewhere: tuple[Elsewhere, ...] = ()
     limit: int | None = None  # None: every candidate
+    order: Order | None = None  # None: whatever comes first
+    after: Position | None = None  # in that order; where the last page ended
     # From 1.29: a candidate may take from several providers of one tree, and the summaries show
     # whole trees. Before, such candidates are left out.
     nested_aware: bool = True
     # From 1.34: candidates that differ only in which group is served by which provider differ.
     # Before, each distinct set of allocations is given once.
     distinguish_groups: bool = True
+
+    @property
+    def may_split(self) -> bool:
+        return any(group.can_split for group in self.groups)
 
 
 class ProviderQuery(Value, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from threading import Lock
+from threading import Event, Lock
 from typing import TypeVar
 
 from roost import memory, metrics
@@ -15,6 +15,7 @@ from roost.settings import Settings
 from roost.store.feed import Position
 from roost.store.store import RETRY_COUNT_DEFAULT, Store
 from roost.store.transaction import Transaction
+from roost.watch import Watch
 
 LOG = logging.getLogger(__name__)
 
@@ -37,10 +38,16 @@ class Roost:
     """What an operation works on. One for each process; any number of threads may use it."""
 
     def __init__(
-        self, store: Store, settings: Settings, prepare: Callable[[], None] | None = None
+        self,
+        store: Store,
+        settings: Settings,
+        prepare: Callable[[], None] | None = None,
+        stopping: Event | None = None,
     ) -> None:
+        """`stopping` is set by whoever knows that the process is about to end."""
         self.store = store
         self.settings = settings
+        self.watch = Watch(store, settings.event_streams_max, stopping or Event())
         self._prepare = prepare  # what is left to do before the service can be used
         self._preparing = Lock()
         self._following = Lock()  # one thread at a time asks the feed; others read meanwhile
@@ -216,4 +223,5 @@ class Roost:
         return position, index
 
     def close(self) -> None:
+        self.watch.stop()
         self.store.dispose()

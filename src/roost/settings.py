@@ -64,6 +64,7 @@ class Settings(Value, frozen=True, kw_only=True):
     allow_remote_noauth2: bool = False
     cors_allowed_origins: tuple[str, ...] = ()  # nothing: no CORS
     parse_proxy_headers: bool = False
+    event_streams_max: int = 2  # how many threads of a process may wait for changes
     url_prefix: str = ""  # such as /placement; without a slash at its end
     database: DatabaseSettings = DatabaseSettings()
     # The files that all of this was read from, see `library_configuration`.
@@ -141,6 +142,13 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
             default=False,
             help="Let noauth2 answer requests that come from other machines. Everybody who "
             "reaches the service can then change everything.",
+        ),
+        cfg.IntOpt(
+            "event_streams_max",
+            default=2,
+            min=0,
+            help="How many requests to GET /events may be open at once in each process, waiting "
+            "for changes. Each takes one of the threads of the process.",
         ),
         cfg.StrOpt(
             "url_prefix",
@@ -268,6 +276,7 @@ def _freeze(configuration: cfg.ConfigOpts, files: Sequence[str]) -> Settings:
         cors_allowed_origins=tuple(configuration.cors.allowed_origin or ()),
         parse_proxy_headers=configuration.oslo_middleware.enable_proxy_headers_parsing,
         allow_remote_noauth2=configuration.roost.allow_remote_noauth2,
+        event_streams_max=configuration.roost.event_streams_max,
         url_prefix=_prefix(configuration.roost.url_prefix),
         files=tuple(files),
         optimize_for_wide_provider_trees=configuration.workarounds.optimize_for_wide_provider_trees,

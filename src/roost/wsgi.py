@@ -34,20 +34,22 @@ def build_application(
     database_url: str | None = None,
     auth_strategy: str | None = None,
     sync: bool | None = None,
+    stopping: threading.Event | None = None,
 ) -> Application:
     """The whole service in one object.
 
     Without settings, they are read as configured; the two arguments after them win. The tables
     are created or migrated before the first request that needs them if `sync`, or
     [placement_database]sync_on_startup, says so, or if no database is configured and so the
-    embedded one is used.
+    embedded one is used. Requests that wait for changes end when `stopping` is set.
     """
     settings = load_settings() if settings is None else settings
     if auth_strategy is not None:
         settings = msgspec.structs.replace(settings, auth_strategy=auth_strategy)
     if sync is None:
         sync = settings.database.sync_on_startup
-    return create_application(_open(settings.on_database(database_url), sync=sync))
+    settings = settings.on_database(database_url)
+    return create_application(_open(settings, sync=sync, stopping=stopping))
 
 
 @contextmanager
@@ -69,7 +71,9 @@ def incomplete_ids(settings: Settings) -> IncompleteIds:
     )
 
 
-def _open(settings: Settings, *, sync: bool | None) -> Roost:
+def _open(
+    settings: Settings, *, sync: bool | None, stopping: threading.Event | None = None
+) -> Roost:
     store = open_store(settings)
     sync = settings.database.connection is None if sync is None else sync
 
@@ -78,7 +82,7 @@ def _open(settings: Settings, *, sync: bool | None) -> Roost:
             migrate.sync(store.engine, incomplete_ids(settings))
         standard.synchronise(store)
 
-    return Roost(store, settings, prepare)
+    return Roost(store, settings, prepare, stopping)
 
 
 def open_store(settings: Settings) -> Store:

@@ -18,6 +18,7 @@ EMPTIED = (
     # as after a restore from a backup.
     "roost_changes",
     "roost_writers",
+    "roost_placements",
 )
 # Their standard rows belong to a fresh database.
 EMPTIED_OF_CUSTOM_ROWS = ("resource_classes", "traits")

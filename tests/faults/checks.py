@@ -49,6 +49,7 @@ TABLES = (
     "resource_provider_traits",
     "roost_writers",
     "roost_changes",
+    "roost_placements",
 )
 # All that an index holds, as clients see it.
 INDEX_PATHS = (

@@ -68,6 +68,17 @@ class Doubt(NamedTuple):
         return held in (self.before, self.after)
 
 
+class PlacementDoubt(NamedTuple):
+    """A placement of unknown outcome: all of its consumers hold something, or none does."""
+
+    since: float
+    before: Mapping[str, Allocations]
+    after: Mapping[str, Allocations]  # the consumers; what they hold is for the service to say
+
+    def allows(self, held: Mapping[str, Allocations]) -> bool:
+        return len({bool(each) for each in held.values()}) == 1
+
+
 class Client:
     """One thread that does one thing after the other until it is told to stop."""
 
@@ -159,7 +170,7 @@ class Claimer(Client):
     def __init__(self, name: str, workers: Sequence[Worker], history: History, seed: int) -> None:
         super().__init__(name, workers, history, seed)
         self.known: dict[str, tuple[Allocations, int | None]] = {}
-        self.doubts: list[Doubt] = []
+        self.doubts: list[Doubt | PlacementDoubt] = []
         self.abandoned: list[str] = []
         self._refill()
 
@@ -276,6 +287,80 @@ class Claimer(Client):
 
 def _held(seen: Any) -> Allocations:
     return {key: value["resources"] for key, value in seen["allocations"].items()}
+
+
+class Placer(Claimer):
+    """Lets the service choose, and asks again under the same key until it hears the answer."""
+
+    query = "resources=VCPU:1,MEMORY_MB:1"  # which the hosts alone have
+    holding_max = 4
+
+    def __init__(self, name: str, workers: Sequence[Worker], history: History, seed: int) -> None:
+        super().__init__(name, workers, history, seed)
+        self._asked: tuple[Any, PlacementDoubt] | None = None  # what was not answered yet
+
+    def _refill(self) -> None:
+        """Consumers come into being by being placed."""
+
+    def step(self) -> None:
+        if self._asked is not None:
+            self.ask(*self._asked)
+            return
+        self.known = {key: state for key, state in self.known.items() if state[0]}
+        if len(self.known) < self.holding_max:
+            self.place()
+        else:
+            self.give_back()
+        if self.known:
+            self.check()
+        self.clear_doubt()
+        self.make_room()
+
+    def place(self) -> None:
+        consumers = [
+            str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+            for _ in range(self.random.randint(1, 2))
+        ]
+        body = {
+            "query": self.query,
+            "consumers": dict.fromkeys(consumers, OWNER),
+            "idempotency_key": consumers[0],
+        }
+        if self.random.random() < 0.5:
+            body["spread"] = "root"
+        nothing: dict[str, Allocations] = {consumer: {} for consumer in consumers}
+        self.ask(body, PlacementDoubt(self.history.now(), nothing, nothing))
+
+    def ask(self, body: Any, doubt: PlacementDoubt) -> None:
+        try:
+            answer = self.send("place", "POST", "/placements", body)
+        except Unknown:
+            if self._asked is None:
+                self.doubts.append(doubt)
+            self._asked = body, doubt
+            raise
+        if self._asked is not None:
+            self.doubts.remove(doubt)
+            self._asked = None
+        if answer.status == 200:
+            self.take_note(body, answer.body["placements"])
+        elif answer.code not in ("placement.no_candidates", "placement.concurrent_update"):
+            self.history.violate(f"place: {answer.status} {answer.text[:300]}")
+        elif "consumer generation" in answer.text:
+            self.history.violate(f"placed twice: {body} {answer.text[:300]}")
+
+    def take_note(self, body: Any, placements: Any) -> None:
+        for consumer, placed in placements.items():
+            self.known[consumer] = _held(placed), 1
+        hosts = [host for placed in placements.values() for host in placed["allocations"]]
+        if placements.keys() != body["consumers"].keys():
+            self.history.violate(f"{self.name}: placed {placements}, asked for {body}")
+        if "spread" in body and len(set(hosts)) != len(hosts):
+            self.history.violate(f"{self.name}: not apart: {placements}")
+
+    def clear_doubt(self) -> None:
+        if self._asked is None:
+            super().clear_doubt()
 
 
 class Keeper(Client):

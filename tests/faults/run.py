@@ -7,7 +7,7 @@ from pathlib import Path
 
 from faults import cloud
 from faults.checks import Sampler, check_all
-from faults.clients import SETTLE_SECONDS, Claimer, Client, Keeper, Mover, Reshaper, Watcher
+from faults.clients import SETTLE_SECONDS, Claimer, Client, Keeper, Mover, Placer, Reshaper, Watcher
 from faults.databases import Database
 from faults.history import History
 from faults.nemesis import Nemesis
@@ -15,6 +15,7 @@ from faults.service import Worker
 
 WORKERS = 4
 CLAIMERS = 6
+PLACERS = 2
 
 
 def run(
@@ -42,6 +43,7 @@ def run(
             worker.wait_until_ready()
         cloud.build(workers[0].url)
         claimers = [Claimer(f"claimer {n}", workers, history, seed) for n in range(CLAIMERS)]
+        claimers += [Placer(f"placer {n}", workers, history, seed) for n in range(PLACERS)]
         clients: list[Client] = [
             *claimers,
             *(Keeper(host, workers, history, seed) for host in cloud.HOST_NAMES[:2]),

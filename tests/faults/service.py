@@ -54,9 +54,10 @@ class Worker:
         self.fault_point.unlink(missing_ok=True)
         command = [sys.executable, "-m", "faults.worker", "--port", str(self.port)]
         url = self._database_url.format(port=self.proxy.port)
+        path = os.environ.get("PYTHONPATH")
         environment = {
             **os.environ,
-            "PYTHONPATH": str(TESTS),
+            "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [path])]),
             "ROOST_FAULT_POINT": str(self.fault_point),
             "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "false" if self.starts else "true",
         }

@@ -196,6 +196,29 @@ def _allocations() -> Iterator[Valid]:
     )
 
 
+def _placements() -> Iterator[Valid]:
+    owner = {"project_id": PROJECT, "user_id": USER, "consumer_type": "INSTANCE"}
+    yield post(
+        "/placements", {"query": "resources=VCPU:1&limit=5", "consumers": {CONSUMER_NEW: owner}}
+    )
+    yield post(
+        "/placements",
+        {
+            "query": {"groups": {"": {"resources": {"VCPU": 1}, "required": [f"!{SHARING}"]}}},
+            "order": "spread",
+            "consumers": {CONSUMER_NEW: owner},
+            "spread": "root",
+            "idempotency_key": "key",
+        },
+    )
+
+
+def _events() -> Iterator[Valid]:
+    # The position before everything; nothing is waited for.
+    yield get("/events")
+    yield get("/events", NEWEST, ("after", "kA"), ("wait", "0"), ("tree", CN1), ("kind", "traits"))
+
+
 def _candidates() -> Iterator[Valid]:
     path = "/allocation_candidates"
     yield get(path, "1.10", ("resources", "VCPU:1"))
@@ -233,6 +256,60 @@ def _candidates() -> Iterator[Valid]:
     yield get(path, NEWEST, ("resources", "DISK_GB:20"), ("in_tree", SS1))
 
 
+def _extended_candidates() -> Iterator[Valid]:
+    """What is beyond the newest version."""
+    path = "/allocation_candidates"
+    yield get(
+        path,
+        NEWEST,
+        *(("resources_A", "VCPU:1"), ("resources_B", f"{CLASS}:1"), ("in_subtree_B", CN1)),
+        *(("isolate", "_A,_B"), ("isolate", "_B,_A"), ("same_subtree", "_B,!_A")),
+        *(("root_required", f"in:{TRAIT},{TRAIT_STANDARD}"), ("root_required", f"!{SHARING}")),
+        *(("root_member_of", f"in:{AGGREGATE_1},{AGGREGATE_2}"), ("order", "pack"), ("limit", "1")),
+    )
+    yield get(path, NEWEST, ("resources", "VCPU:1"), ("order", "random:5"), ("in_subtree", CN1))
+    yield get(
+        path, NEWEST, ("resources", "VCPU:1"), ("resources_A", "VCPU:9"), ("can_split", "VCPU")
+    )
+    yield post(
+        path,
+        {
+            "groups": {
+                "": {"resources": {"MEMORY_MB": 512}, "required": [f"!{SHARING}"], "in_tree": CN1},
+                "_A": {
+                    "resources": {"VCPU": 1},
+                    "member_of": [AGGREGATE_1],
+                    "in_subtree": CN1,
+                    "can_split": "VCPU",
+                },
+                "_B": {"required": [TRAIT]},
+            },
+            "same_subtree": ["_A,_B"],
+            "root_required": [TRAIT],
+            "root_member_of": [AGGREGATE_1, f"!{AGGREGATE_2}"],
+            "group_policy": "none",
+            "order": "spread",
+            "limit": 5,
+        },
+    )
+    yield post(
+        path,
+        {
+            "groups": {"_A": {"resources": {"VCPU": 1}}, "_B": {"resources": {"VCPU": 1}}},
+            "isolate": ["_A,_B"],
+        },
+    )
+
+
+def _explanations() -> Iterator[Valid]:
+    asked = (("resources", "VCPU:9,MEMORY_MB:512"), ("required", f"{TRAIT},!{SHARING}"))
+    groups = (("resources_A", "VCPU:1"), ("resources_B", f"{CLASS}:1"), ("isolate", "_A,_B"))
+    yield get("/allocation_candidates/explain", NEWEST, *asked, ("member_of", f"!{AGGREGATE_2}"))
+    yield get("/allocation_candidates/explain", NEWEST, *asked, *groups, ("tree", CN1))
+    yield get("/capacity", NEWEST, *asked, ("root_member_of", AGGREGATE_1))
+    yield get("/capacity", NEWEST, *groups, ("limit", "3"))
+
+
 VALID = (
     *_providers(),
     *_inventories(),
@@ -240,4 +317,8 @@ VALID = (
     *_names(),
     *_allocations(),
     *_candidates(),
+    *_extended_candidates(),
+    *_explanations(),
+    *_placements(),
+    *_events(),
 )

@@ -6,12 +6,19 @@ import pytest
 
 from generated.refusal import Refusal
 from generated.refused_bodies import REFUSED_BODIES
+from generated.refused_events import REFUSED_EVENTS
+from generated.refused_extensions import REFUSED_EXTENSIONS
+from generated.refused_placements import REFUSED_PLACEMENTS
 from generated.refused_queries import REFUSED_QUERIES
 from generated.subject import TOKEN, Subject, plain_request
 from generated.wire import RawRequest
 
 
-@pytest.mark.parametrize("refusal", REFUSED_BODIES + REFUSED_QUERIES, ids=str)
+@pytest.mark.parametrize(
+    "refusal",
+    [*REFUSED_BODIES, *REFUSED_QUERIES, *REFUSED_EXTENSIONS, *REFUSED_PLACEMENTS, *REFUSED_EVENTS],
+    ids=str,
+)
 def test_a_refusal_says_what_is_wrong(every_subject: Subject, refusal: Refusal) -> None:
     answer = every_subject.check(refusal.request)
     assert answer.status == refusal.status, answer

@@ -28,7 +28,7 @@ from urllib.parse import parse_qsl
 from msgspec.structs import replace as evolve
 
 from roost.model import Inventory, Value
-from roost.query import AggregateRule, CandidateQuery, RequestGroup, TraitRule
+from roost.query import AggregateRule, CandidateQuery, Elsewhere, RequestGroup, TraitRule
 from world import ProviderPlan, World, build, provider, uuid_of
 
 FOLDER = Path(__file__).parent
@@ -202,7 +202,9 @@ def read_consumers(lines: list[str]) -> Consumers:
 # ---------------------------------------------------------------------------------------------
 # Query strings, as far as scenarios need them
 
-GROUP_KEY = re.compile(r"(resources|required|member_of|in_tree)([A-Za-z0-9_-]{0,64})")
+GROUP_KEY = re.compile(
+    r"(resources|required|member_of|in_tree|in_subtree|can_split)([A-Za-z0-9_-]{0,64})"
+)
 
 
 def parse(query_string: str) -> CandidateQuery:
@@ -214,15 +216,36 @@ def parse(query_string: str) -> CandidateQuery:
             groups.setdefault(match[2], []).append((match[1], value))
         else:
             wide.append((key, value))
+    subtrees = [parse_subtree(value) for key, value in wide if key == "same_subtree"]
+    # Without a suffix it is about all groups.
+    for value in [value for key, value in groups.get("", []) if key == "can_split"]:
+        for pairs in groups.values():
+            pairs.append(("can_split", value))
+    if all(key == "can_split" for key, _ in groups.get("", [])):
+        groups.pop("", None)
     return CandidateQuery(
         groups=tuple(parse_group(suffix, groups[suffix]) for suffix in sorted(groups)),
         isolate=("group_policy", "isolate") in wide,
-        same_subtree=tuple(
-            frozenset(value.split(",")) for key, value in wide if key == "same_subtree"
+        same_subtree=tuple(inside for inside, _ in subtrees),
+        elsewhere=tuple(
+            Elsewhere(inside=inside, outside=outside) for inside, outside in subtrees if outside
+        ),
+        isolated=tuple(frozenset(value.split(",")) for key, value in wide if key == "isolate"),
+        root_aggregates=AggregateRule(
+            **parse_rule([value for key, value in wide if key == "root_member_of"], each=False)
         ),
         root_traits=TraitRule(
             **parse_rule([value for key, value in wide if key == "root_required"], each=True)
         ),
+    )
+
+
+def parse_subtree(value: str) -> tuple[frozenset[str], frozenset[str]]:
+    """`_A,_B,!_C`: the groups that share a subtree, and those that stay away from it."""
+    names = value.split(",")
+    return (
+        frozenset(name for name in names if not name.startswith("!")),
+        frozenset(name.removeprefix("!") for name in names if name.startswith("!")),
     )
 
 
@@ -237,6 +260,10 @@ def parse_group(suffix: str, pairs: list[tuple[str, str]]) -> RequestGroup:
         traits=TraitRule(**parse_rule(values["required"], each=True)),
         aggregates=AggregateRule(**parse_rule(values["member_of"], each=False)),
         in_tree=values["in_tree"][0] if "in_tree" in values else None,
+        in_subtree=values["in_subtree"][0] if "in_subtree" in values else None,
+        can_split=frozenset(
+            name for text in values.get("can_split", ()) for name in text.split(",")
+        ).intersection(item.split(":")[0] for item in ",".join(values["resources"]).split(",")),
     )
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, select, update
 
 from roost.store import migrate, placement, standard
 from roost.store.engine import create_engine
-from roost.store.schema import PLACEMENT_TABLES, metadata, resource_classes, traits
+from roost.store.schema import PLACEMENT_TABLES, ROOST_TABLES, metadata, resource_classes, traits
 from roost.store.store import Store
 
 PLACEMENT_MANAGE = Path(sys.executable).parent / "placement-manage"
@@ -165,12 +165,25 @@ def test_new_standard_names_are_added_and_announced(database_url: str) -> None:
         each.dispose()
 
 
+def test_a_database_of_the_first_revision_is_migrated(database_url: str) -> None:
+    engine = create_engine(database_url)
+    migrate.sync(engine)
+    with engine.begin() as connection:
+        connection.execute(sqlalchemy.text("DROP TABLE roost_placements"))
+        connection.execute(sqlalchemy.text("UPDATE roost_alembic_version SET version_num='0001'"))
+    assert not migrate.is_current(engine)
+    migrate.sync(engine)
+    assert migrate.is_current(engine)
+    assert "roost_placements" in sqlalchemy.inspect(engine).get_table_names()
+    engine.dispose()
+
+
 def test_the_revision_creates_what_the_schema_says(database_url: str) -> None:
-    """The feed's tables are written twice: frozen in the revision, and in `schema`."""
+    """roost's own tables are written twice: frozen in the revision, and in `schema`."""
     engine = create_engine(database_url)
     migrate.sync(engine)
     inspector = sqlalchemy.inspect(engine)
-    for name in ("roost_writers", "roost_changes"):
+    for name in (table.name for table in ROOST_TABLES):
         found = {
             column["name"]: str(column["type"].as_generic())
             for column in inspector.get_columns(name)

@@ -106,7 +106,7 @@ def _respond(
         raise HttpError(404)
     route = _choose(routes, request.method, version)
     incoming.check_media_types(request, route)
-    message = incoming.read(request, version)
+    message = incoming.read(request, version, route)
     if route.rule is not None:
         sender = request.context.identity
         project = route.project_of(message) if route.project_of else sender.project
@@ -150,7 +150,13 @@ def _send(
     reply: Reply, version: Version, request: falcon.Request, response: falcon.Response
 ) -> None:
     response.status = reply.status
-    if reply.body is None:
+    if reply.stream is not None:
+        response.content_type = incoming.EVENTS
+        response.stream = reply.stream
+        response.set_header("cache-control", "no-cache")
+        # A proxy that gathers an answer before it sends it on would gather for ever.
+        response.set_header("x-accel-buffering", "no")
+    elif reply.body is None:
         response.content_type = None
     else:
         response.content_type = errors.JSON

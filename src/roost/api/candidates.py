@@ -1,14 +1,23 @@
-"""GET /allocation_candidates."""
+"""GET /allocation_candidates, and POST for what does not fit a URL."""
 
 from typing import Any
 
 import msgspec
 
-from roost.api import query_string
+from roost.api import bodies, query_string
+from roost.api.candidates_body import parameters_of
 from roost.api.error_table import QUERY_BAD_VALUE
 from roost.api.errors import HttpError
+from roost.api.extended_query import (
+    has_alternatives,
+    is_extended,
+    parse_isolated,
+    parse_subtrees,
+    with_splits,
+)
 from roost.api.messages import Reply, Request
-from roost.api.request_groups import parse_groups, parse_same_subtree
+from roost.api.pages import next_page, with_order
+from roost.api.request_groups import parse_groups
 from roost.api.schemas import candidates as schema
 from roost.api.versions import Version
 from roost.api.wording import Wordings, worded
@@ -24,36 +33,62 @@ WORDINGS: Wordings = {
 
 
 def get(roost: Roost, request: Request) -> Reply:
-    query = parse(request.query_string, request.version)
-    layout = JsonLayout(query, request.version)
+    return _answer(roost, parse(request.query_string, request.version), request.version)
+
+
+def post(roost: Roost, request: Request) -> Reply:
+    parameters = parameters_of(bodies.read(request.body, schema.POST))
+    query = parse_parameters(parameters, request.version, extended=True)
+    return _answer(roost, query, request.version)
+
+
+def _answer(roost: Roost, query: CandidateQuery, version: Version) -> Reply:
+    layout = JsonLayout(query, version)
     with worded(WORDINGS):
         found = find_candidates(roost, query=query, layout=layout)
-    return Reply(body=render(found), shows_state=True)
+    return Reply(
+        body=render(found, None if found.next is None else next_page(query, found.next)),
+        shows_state=True,
+    )
 
 
 def parse(text: str, version: Version) -> CandidateQuery:
-    parameters = query_string.parse(text, schema.query(version))
-    root_traits = _parse_root_traits(parameters, version)
-    groups = parse_groups(parameters, version)
-    same_subtree = parse_same_subtree(parameters.get("same_subtree", ()), groups)
+    parameters = query_string.split(text)
+    return parse_parameters(parameters, version, extended=is_extended(parameters, version))
+
+
+def parse_parameters(
+    parameters: query_string.Parameters, version: Version, *, extended: bool
+) -> CandidateQuery:
+    # Without extensions the words of a refusal are those that they have always been.
+    query_string.check(parameters, schema.EXTENDED if extended else schema.query(version))
+    root_traits = _parse_root_traits(parameters, version, extended=extended)
+    groups = with_splits(parameters, parse_groups(parameters, version))
+    subtrees = parse_subtrees(parameters.get("same_subtree", ()), groups, extended=extended)
     policies = parameters.get("group_policy")
-    if policies is None and sum(group.suffix != "" for group in groups) > 1:
+    if policies is None and not extended and sum(group.suffix != "" for group in groups) > 1:
         raise HttpError(
             400,
             'The "group_policy" parameter is required when specifying more than one '
             '"resources{N}" parameter.',
         )
     limits = parameters.get("limit")
-    return CandidateQuery(
+    query = CandidateQuery(
         groups=groups,
         # Repeated, the first of these two counts.
         isolate=policies is not None and policies[0] == "isolate",
         limit=None if limits is None else _parse_limit(limits[0]),
-        same_subtree=same_subtree,
+        same_subtree=subtrees.same,
+        elsewhere=subtrees.elsewhere,
+        isolated=parse_isolated(parameters, groups),
         root_traits=root_traits,
+        root_aggregates=query_string.parse_aggregates(
+            parameters.get("root_member_of", ()), version, parameter="root_member_of"
+        ),
         nested_aware=version >= (1, 29),
         distinguish_groups=version >= (1, 34),
     )
+    return with_order(parameters, query)
 
 
 def _parse_limit(digits: str) -> int | None:
@@ -61,11 +96,15 @@ def _parse_limit(digits: str) -> int | None:
     return None if len(digits) > 18 else int(digits)
 
 
-def _parse_root_traits(parameters: query_string.Parameters, version: Version) -> TraitRule:
-    text = query_string.once(parameters, "root_required")
-    if text is None:
-        return TraitRule()
-    traits = query_string.parse_traits([text], version, may_repeat=False)
+def _parse_root_traits(
+    parameters: query_string.Parameters, version: Version, *, extended: bool
+) -> TraitRule:
+    values = parameters.get("root_required", ())
+    if extended and has_alternatives(values):
+        traits = query_string.parse_traits(values, version)
+    else:
+        query_string.once(parameters, "root_required")
+        traits = query_string.parse_traits(values, version, may_repeat=False)
     conflicts = query_string.conflicting_traits(traits)
     if conflicts:
         raise HttpError(
@@ -77,7 +116,7 @@ def _parse_root_traits(parameters: query_string.Parameters, version: Version) ->
     return traits
 
 
-def render(found: WrittenCandidates) -> bytes:
+def render(found: WrittenCandidates, after: str | None = None) -> bytes:
     # Joined once: an answer can have many megabytes.
     pieces = [b'{"allocation_requests": [', ", ".join(found.candidates).encode()]
     separator = b'], "provider_summaries": {'
@@ -86,7 +125,7 @@ def render(found: WrittenCandidates) -> bytes:
         separator = b", "
     if not found.summaries:
         pieces.append(separator)
-    pieces.append(b"}}")
+    pieces.append(b"}}" if after is None else b'}, "next": "' + after.encode() + b'"}')
     return b"".join(pieces)
 
 

@@ -11,6 +11,9 @@ from roost.api.errors import CODE_DEFAULT, HttpError
 CONCURRENT_UPDATE = "placement.concurrent_update"
 DUPLICATE_NAME = "placement.duplicate_name"
 INVENTORY_IN_USE = "placement.inventory.inuse"
+KEY_REUSED = "placement.idempotency_key_reused"
+NO_CANDIDATES = "placement.no_candidates"
+POSITION_GONE = "placement.events.position_gone"
 PROVIDER_CANNOT_DELETE_PARENT = "placement.resource_provider.cannot_delete_parent"
 PROVIDER_IN_USE = "placement.resource_provider.inuse"
 PROVIDER_NOT_FOUND = "placement.resource_provider.not_found"
@@ -24,6 +27,9 @@ CODES = frozenset(
         CONCURRENT_UPDATE,
         DUPLICATE_NAME,
         INVENTORY_IN_USE,
+        KEY_REUSED,
+        NO_CANDIDATES,
+        POSITION_GONE,
         PROVIDER_CANNOT_DELETE_PARENT,
         PROVIDER_IN_USE,
         PROVIDER_NOT_FOUND,
@@ -56,6 +62,9 @@ ANSWERS: dict[type[errors.RoostError], Answer] = {
     errors.ProviderInUse: Answer(409, PROVIDER_IN_USE),
     errors.ProviderHasChildren: Answer(409, PROVIDER_CANNOT_DELETE_PARENT),
     errors.ProviderExists: Answer(409, DUPLICATE_NAME),
+    errors.NoCandidates: Answer(409, NO_CANDIDATES),
+    errors.KeyReused: Answer(409, KEY_REUSED),
+    errors.PositionGone: Answer(410, POSITION_GONE),
     errors.Unavailable: Answer(503),
 }
 

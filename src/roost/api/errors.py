@@ -30,6 +30,7 @@ EXPLANATIONS = {
     406: "The resource could not be generated that was acceptable to your browser (content of "
     "type {accept}.",
     409: "There was a conflict when trying to complete your request.",
+    410: "What was asked for is no longer there.",
     413: "The body of the request is too large.",
     415: "The request media type {content_type} is not supported by this server.",
     500: "The server has either erred or is incapable of performing the requested operation.",

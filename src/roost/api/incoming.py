@@ -8,6 +8,8 @@ from roost.api.messages import Request
 from roost.api.routes import Route
 from roost.api.versions import Version
 
+EVENTS = "text/event-stream"
+
 # Far more than any honest request; a body is held in memory as a whole.
 BODY_BYTES_MAX = 64 * 1024 * 1024
 
@@ -26,17 +28,24 @@ def check_media_types(request: falcon.Request, route: Route) -> None:
     sent = request.content_type
     if route.reads_json and (sent or "").partition(";")[0].strip().lower() != errors.JSON:
         raise HttpError(415, f"The media type {sent} is not supported, use {errors.JSON}")
-    if route.gives_json and not request.client_accepts(errors.JSON):
-        raise HttpError(406, f"Only {errors.JSON} is provided")
+    if route.gives_json and not any(map(request.client_accepts, given_by(route))):
+        raise HttpError(406, f"Only {' and '.join(given_by(route))} is provided")
 
 
-def read(request: falcon.Request, version: Version) -> Request:
+def given_by(route: Route) -> tuple[str, ...]:
+    return (errors.JSON, EVENTS) if route.gives_events else (errors.JSON,)
+
+
+def read(request: falcon.Request, version: Version, route: Route) -> Request:
     """The request, without the framework."""
+    wants_events = route.gives_events and request.client_prefers(given_by(route)) == EVENTS
     return Request(
         version=version,
         root_path=request.root_path,
         query_string=request.query_string,
         body=_read_body(request),
+        wants_events=wants_events,
+        last_event_id=request.get_header("last-event-id") if wants_events else None,
     )
 
 

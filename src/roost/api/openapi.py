@@ -18,7 +18,10 @@ from roost.api.schemas import (
     aggregates,
     allocations,
     candidates,
+    events,
+    explain,
     inventories,
+    placements,
     providers,
     resource_classes,
     traits,
@@ -51,14 +54,19 @@ BODIES: Mapping[Key, ByVersion] = {
     ("POST", "/resource_classes"): _always(resource_classes.BODY),
     ("PUT", "/resource_classes/{name}"): _always(resource_classes.BODY),
     ("POST", "/allocations"): allocations.post,
+    ("POST", "/allocation_candidates"): _always(candidates.POST),
     ("PUT", "/allocations/{consumer_uuid}"): allocations.put,
+    ("POST", "/placements"): _always(placements.POST),
     ("POST", "/reshaper"): allocations.reshape,
 }
 QUERIES: Mapping[Key, ByVersion] = {
     ("GET", "/resource_providers"): providers.listing,
     ("GET", "/traits"): _always(traits.LIST),
+    ("GET", "/events"): _always(events.QUERY),
     ("GET", "/usages"): usages.query,
-    ("GET", "/allocation_candidates"): candidates.query,
+    ("GET", "/allocation_candidates"): candidates.documented,
+    ("GET", "/allocation_candidates/explain"): _always(explain.QUERY),
+    ("GET", "/capacity"): _always(candidates.EXTENDED),
 }
 
 # What success looks like, where it does not look as it mostly does for the method.
@@ -71,7 +79,9 @@ _STATUSES_OF: Mapping[Key, tuple[int, ...]] = {
     ("GET", "/traits/{name}"): (204,),
     ("PUT", "/traits/{name}"): (201, 204),
     ("POST", "/allocations"): (204,),
+    ("POST", "/allocation_candidates"): (200,),
     ("PUT", "/allocations/{consumer_uuid}"): (204,),
+    ("POST", "/placements"): (200,),
     ("POST", "/reshaper"): (204,),
 }
 

@@ -93,7 +93,9 @@ _DESCRIPTIONS = {
     "placement:allocations:list": "Show the allocations of a consumer.",
     "placement:allocations:update": "Replace the allocations of a consumer.",
     "placement:allocations:delete": "Delete the allocations of a consumer.",
-    "placement:allocation_candidates:list": "Find where a request fits.",
+    "placement:allocation_candidates:list": "Find where a request fits, how often, or why not.",
+    "placement:events:list": "Watch what changes.",
+    "placement:placements:create": "Choose candidates for consumers and claim them.",
     "placement:usages": "Show how much a project uses.",
     "placement:reshaper:reshape": "Move inventories and allocations within a tree.",
 }

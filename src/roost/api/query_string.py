@@ -26,6 +26,12 @@ _AMOUNT = re.compile(r"-?[0-9]+", re.ASCII)
 def parse(query_string: str, schema: Schema) -> Parameters:
     """The parameters, valid by the schema."""
     parameters = split(query_string)
+    check(parameters, schema)
+    return parameters
+
+
+def check(parameters: Parameters, schema: Schema) -> None:
+    """Refuse parameters that are not valid by the schema."""
     for name in parameters:
         # Patterns end in `$`, which a newline at the very end passes unseen.
         if name.endswith("\n"):
@@ -37,7 +43,6 @@ def parse(query_string: str, schema: Schema) -> Parameters:
     first = {name: values[0] for name, values in parameters.items()}
     if first != last:
         schemas.validate(first, schema, INVALID)
-    return parameters
 
 
 def split(query_string: str) -> Parameters:
@@ -179,14 +184,16 @@ def conflicting_traits(rule: TraitRule) -> list[str]:
     )
 
 
-def parse_aggregates(values: Sequence[str], version: Version) -> AggregateRule:
-    """`member_of`, with or without a suffix."""
+def parse_aggregates(
+    values: Sequence[str], version: Version, *, parameter: str = "member_of"
+) -> AggregateRule:
+    """`member_of`, with or without a suffix, and what has the same form."""
     if len(values) > 1 and version < (1, 24):
         raise HttpError(400, "Multiple member_of parameters are not supported")
     required: list[frozenset[str]] = []
     forbidden: set[str] = set()
     for value in values:
-        uuids = _aggregate_uuids(value)
+        uuids = _aggregate_uuids(value, parameter)
         if value.startswith("!"):
             if version < (1, 32):
                 raise HttpError(
@@ -200,28 +207,28 @@ def parse_aggregates(values: Sequence[str], version: Version) -> AggregateRule:
     return AggregateRule(required=tuple(dict.fromkeys(required)), forbidden=frozenset(forbidden))
 
 
-def _aggregate_uuids(value: str) -> frozenset[str]:
+def _aggregate_uuids(value: str, parameter: str) -> frozenset[str]:
     text = value.removeprefix("!")
     if text.startswith("in:"):
         uuids = text.removeprefix("in:").split(",")
     elif "," in text:
         raise HttpError(
             400,
-            "Multiple values for 'member_of' must be prefixed with the 'in:' or '!in:' keyword "
+            f"Multiple values for '{parameter}' must be prefixed with the 'in:' or '!in:' keyword "
             f"using the valid microversion. Got: {value}",
         )
     else:
         uuids = [text]
     for uuid in uuids:
         if not is_uuid(uuid):
-            reason = f"Expected 'member_of' parameter to contain valid UUID(s). Got: {uuid}"
+            reason = f"Expected '{parameter}' parameter to contain valid UUID(s). Got: {uuid}"
             raise HttpError(400, INVALID.format(reason))
     return frozenset(map(canonical_uuid, uuids))
 
 
-def parse_in_tree(text: str) -> str:
-    """`in_tree`, with or without a suffix."""
+def parse_in_tree(text: str, *, parameter: str = "in_tree") -> str:
+    """`in_tree`, with or without a suffix, and what has the same form."""
     if not is_uuid(text):
-        reason = f"Expected 'in_tree' parameter to be a format of uuid. Got: {text}"
+        reason = f"Expected '{parameter}' parameter to be a format of uuid. Got: {text}"
         raise HttpError(400, INVALID.format(reason))
     return canonical_uuid(text)

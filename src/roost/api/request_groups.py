@@ -17,7 +17,7 @@ from roost.api.query_string import (
 from roost.api.versions import Version
 from roost.query import RequestGroup
 
-_KEY = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL)
+_KEY = re.compile(r"(resources|required|member_of|in_tree|in_subtree)(.*)", re.DOTALL)
 
 
 def parse_groups(parameters: Parameters, version: Version) -> tuple[RequestGroup, ...]:
@@ -34,12 +34,16 @@ def parse_groups(parameters: Parameters, version: Version) -> tuple[RequestGroup
 def _parse_group(parameters: Parameters, suffix: str, version: Version) -> RequestGroup:
     resources = once(parameters, f"resources{suffix}")
     in_tree = once(parameters, f"in_tree{suffix}")
+    in_subtree = once(parameters, f"in_subtree{suffix}")
     return RequestGroup(
         suffix=suffix,
         resources={} if resources is None else parse_resources(resources),
         traits=parse_traits(parameters.get(f"required{suffix}", ()), version),
         aggregates=parse_aggregates(parameters.get(f"member_of{suffix}", ()), version),
         in_tree=None if in_tree is None else parse_in_tree(in_tree),
+        in_subtree=(
+            None if in_subtree is None else parse_in_tree(in_subtree, parameter="in_subtree")
+        ),
     )
 
 

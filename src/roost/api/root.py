@@ -1,5 +1,6 @@
-"""GET /: which versions there are."""
+"""GET /: which versions there are, and what there is beyond them."""
 
+from roost.api.extensions import EXTENSIONS
 from roost.api.messages import Reply, Request
 from roost.api.versions import VERSION_MAX, VERSION_MIN
 from roost.service import Roost
@@ -13,4 +14,4 @@ def get(roost: Roost, request: Request) -> Reply:
         "status": "CURRENT",
         "links": [{"rel": "self", "href": ""}],
     }
-    return Reply(body={"versions": [version]}, shows_state=True)
+    return Reply(body={"versions": [version], "extensions": list(EXTENSIONS)}, shows_state=True)

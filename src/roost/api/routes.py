@@ -6,7 +6,11 @@ from roost.api import (
     aggregates,
     allocations,
     candidates,
+    capacity,
+    events,
+    explain,
     inventories,
+    placements,
     providers,
     reshaper,
     resource_classes,
@@ -33,6 +37,7 @@ class Route(Value, frozen=True):
     until: tuple[int, int] = VERSION_MAX
     status_before: int = 404  # in versions that do not know the method
     without_json: bool = False  # neither body nor reply is JSON, so no media type is refused
+    gives_events: bool = False  # as JSON, or as a stream of server-sent events
     # The project that a request is about, where the rule depends on it.
     project_of: Callable[[Request], str | None] | None = None
 
@@ -182,6 +187,24 @@ ROUTES = (
         "placement:allocation_candidates:list",
         since=(1, 10),
     ),
+    Route(
+        "POST",
+        "/allocation_candidates",
+        candidates.post,
+        "placement:allocation_candidates:list",
+        since=(1, 39),
+        status_before=405,
+    ),
+    Route(
+        "GET",
+        "/allocation_candidates/explain",
+        explain.get,
+        "placement:allocation_candidates:list",
+        since=(1, 39),
+    ),
+    Route("GET", "/capacity", capacity.get, "placement:allocation_candidates:list", since=(1, 39)),
+    Route("POST", "/placements", placements.post, "placement:placements:create", since=(1, 39)),
+    Route("GET", "/events", events.get, "placement:events:list", since=(1, 39), gives_events=True),
     Route(
         "GET", "/usages", usages.get, "placement:usages", since=(1, 9), project_of=usages.project_of
     ),

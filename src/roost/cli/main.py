@@ -8,6 +8,7 @@ from click.shell_completion import get_completion_class
 from roost import __version__
 from roost.cli.agent import agent
 from roost.cli.database import database
+from roost.cli.explain import capacity, explain
 from roost.cli.failure import Failure
 from roost.cli.serve import serve
 from roost.cli.status import status
@@ -41,6 +42,8 @@ def completion(shell: str) -> None:
 roost.add_command(serve)
 roost.add_command(database)
 roost.add_command(tree)
+roost.add_command(explain)
+roost.add_command(capacity)
 roost.add_command(agent)
 roost.add_command(status)
 

@@ -13,6 +13,7 @@ from roost.api.auth import is_loopback
 from roost.api.pipeline import check_pipeline
 from roost.cli.failure import Failure
 from roost.cli.show import database_shown
+from roost.cli.stopping import stopping_event
 from roost.cli.tables import sync_tables
 from roost.settings import Settings, SettingsError
 
@@ -48,8 +49,9 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int, thread
 def load_worker(settings: Settings) -> wsgi.Application:
     """What each worker process serves. The parent has opened nothing that it could inherit."""
     logs.configure(settings)
+    stopping = stopping_event()
     return wsgi.LazyApplication(
-        functools.partial(wsgi.build_application, settings=settings, sync=False)
+        functools.partial(wsgi.build_application, settings=settings, sync=False, stopping=stopping)
     )
 
 

@@ -34,13 +34,16 @@ def read_trees(client: Client, name_or_uuid: str | None) -> list[Shown]:
     if name_or_uuid is None:
         providers = client.providers()
     else:
-        query = {"uuid" if _is_uuid(name_or_uuid) else "name": name_or_uuid}
-        found = client.providers(query)
-        if not found:
-            raise Failure(f"there is no provider {name_or_uuid}")
-        providers = client.tree(found[0].uuid)
+        providers = client.tree(find_provider(client, name_or_uuid).uuid)
     providers = sorted(providers, key=lambda each: each.name)
     return [_shown(client, each, providers) for each in providers if each.parent_uuid is None]
+
+
+def find_provider(client: Client, name_or_uuid: str) -> Provider:
+    found = client.providers({"uuid" if _is_uuid(name_or_uuid) else "name": name_or_uuid})
+    if not found:
+        raise Failure(f"there is no provider {name_or_uuid}")
+    return found[0]
 
 
 def _is_uuid(text: str) -> bool:

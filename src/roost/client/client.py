@@ -11,8 +11,10 @@ from roost.client import wire
 from roost.client.auth import Auth, NoAuth
 from roost.client.transport import RETRIES, TIMEOUT_SECONDS, Transport, Version
 from roost.client.values import (
+    Candidate,
     Candidates,
     Consumer,
+    Events,
     Inventory,
     Provider,
     ProviderAggregates,
@@ -215,6 +217,61 @@ class Client:
         """Where a request fits."""
         found = self._send("GET", "/allocation_candidates", query=query, since=(1, 29))
         return wire.candidates(found)
+
+    def place(
+        self,
+        query: Query | str,
+        consumers: Iterable[Consumer],
+        *,
+        order: str | None = None,
+        apart: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Mapping[str, Candidate]:
+        """Choose and claim in one call: consumer UUID -> what it holds now.
+
+        All consumers get a place, with `apart` each on another root; or none does, and it is a
+        `Conflict`. What they hold must be nothing yet. A request whose answer was lost is sent
+        again under the same key, which is made up here unless it is given.
+        """
+        text = query if isinstance(query, str) else str(httpx.QueryParams(dict(query)))
+        body = wire.placement_body(text, consumers)
+        body["idempotency_key"] = idempotency_key or str(uuid_module.uuid4())
+        if order is not None:
+            body["order"] = order
+        if apart:
+            body["spread"] = "root"
+        found = self._send("POST", "/placements", body, since=(1, 39), repeatable=True, races=True)
+        return {uuid: wire.candidate(each) for uuid, each in found["placements"].items()}
+
+    def explain(self, query: Query, *, tree_uuid: str | None = None) -> Any:
+        """Why a request fits or does not: the cloud, or the tree of a provider. Of roost alone."""
+        about = {} if tree_uuid is None else {"tree": tree_uuid}
+        path = "/allocation_candidates/explain"
+        return self._send("GET", path, query={**query, **about}, since=(1, 39))
+
+    def capacity(self, query: Query) -> Any:
+        """How many more of a request fit, in all and by tree. Of roost alone."""
+        return self._send("GET", "/capacity", query=query, since=(1, 39))
+
+    def events(
+        self,
+        after: str | None = None,
+        *,
+        wait: int = 0,
+        kinds: Iterable[str] = (),
+        tree: str | None = None,
+    ) -> Events:
+        """What changed after a position; without one, nothing but the position that is now.
+
+        Waits up to so many seconds (25 at most) for something that is of these kinds, and about a
+        provider of the tree in which `tree` is. A position that is too old is `Gone`: then ask
+        for a new one, and read everything anew.
+        """
+        query: dict[str, str | int | Sequence[str]] = {"kind": sorted(kinds)}
+        query |= {"after": after} if after is not None else {}
+        query |= {"tree": tree} if tree is not None else {}
+        query |= {"wait": wait} if wait else {}
+        return wire.events(self._send("GET", "/events", query=query, since=(1, 39)))
 
     def reshape(
         self,

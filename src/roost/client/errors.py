@@ -11,6 +11,7 @@ ClientError
     ├── NotFound           404
     ├── Conflict           409
     │   └── ConcurrentUpdate   placement.concurrent_update: read again, then decide again
+    ├── Gone               410
     └── Unavailable        503
 """
 
@@ -72,6 +73,10 @@ class ConcurrentUpdate(Conflict):
     """Somebody else wrote first."""
 
 
+class Gone(ApiError):
+    """What was asked for is no longer there."""
+
+
 class Unavailable(ApiError):
     """The service cannot do its work just now."""
 
@@ -86,6 +91,7 @@ _KINDS: dict[int, type[ApiError]] = {
     403: Forbidden,
     404: NotFound,
     409: Conflict,
+    410: Gone,
     503: Unavailable,
 }
 

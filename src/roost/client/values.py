@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from roost.model import Inventory, Value
+from roost.model import Event, Inventory, Value
 
 __all__ = [
     "Candidate",
     "Candidates",
     "Consumer",
+    "Event",
+    "Events",
     "Inventory",
     "Provider",
     "ProviderAggregates",
@@ -79,3 +81,10 @@ class Candidate(Value, frozen=True, kw_only=True):
 class Candidates(Value, frozen=True, kw_only=True):
     candidates: list[Candidate]
     summaries: Mapping[str, ProviderSummary]  # by provider UUID
+
+
+class Events(Value, frozen=True, kw_only=True):
+    """What changed, oldest first, and the position to go on from."""
+
+    events: list[Event]
+    position: str

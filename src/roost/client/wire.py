@@ -9,6 +9,8 @@ from roost.client.values import (
     Candidate,
     Candidates,
     Consumer,
+    Event,
+    Events,
     Inventory,
     Provider,
     ProviderAggregates,
@@ -108,17 +110,30 @@ def _consumer_body(value: Consumer, *, typed: bool) -> dict[str, Any]:
     return body
 
 
+def placement_body(query: str, consumers: Iterable[Consumer]) -> dict[str, Any]:
+    return {
+        "query": query,
+        "consumers": {
+            each.uuid: {
+                "project_id": each.project_id,
+                "user_id": each.user_id,
+                "consumer_type": each.consumer_type,
+            }
+            for each in consumers
+        },
+    }
+
+
+def candidate(found: Any) -> Candidate:
+    return Candidate(
+        allocations={key: each["resources"] for key, each in found["allocations"].items()},
+        mappings=found.get("mappings", {}),
+    )
+
+
 def candidates(found: Any) -> Candidates:
     return Candidates(
-        candidates=[
-            Candidate(
-                allocations={
-                    key: each["resources"] for key, each in request["allocations"].items()
-                },
-                mappings=request.get("mappings", {}),
-            )
-            for request in found["allocation_requests"]
-        ],
+        candidates=[candidate(request) for request in found["allocation_requests"]],
         summaries={
             key: ProviderSummary(
                 capacity={name: each["capacity"] for name, each in summary["resources"].items()},
@@ -129,4 +144,21 @@ def candidates(found: Any) -> Candidates:
             )
             for key, summary in found["provider_summaries"].items()
         },
+    )
+
+
+def events(found: Any) -> Events:
+    return Events(
+        events=[
+            Event(
+                kind=each["kind"],
+                provider_uuid=each.get("resource_provider"),
+                root_uuid=each.get("tree"),
+                generation=each.get("generation"),
+                usage=each.get("usage", {}),
+                deleted=each.get("deleted", False),
+            )
+            for each in found["events"]
+        ],
+        position=found["position"],
     )

@@ -4,8 +4,8 @@ from random import Random
 
 from roost import metrics
 from roost.model import Value
-from roost.operations.known_names import check_classes, check_traits
-from roost.query import CandidateQuery
+from roost.operations.known_names import check_query
+from roost.query import CandidateQuery, Position
 from roost.search.answer import Layout
 from roost.search.find import find
 from roost.service import Roost
@@ -16,6 +16,7 @@ class WrittenCandidates(Value, frozen=True, kw_only=True):
 
     candidates: list[str]  # texts of one or more candidates each
     summaries: list[bytes]  # texts of one or more providers each
+    next: Position | None = None  # where the next page begins, if there is one
 
 
 def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> WrittenCandidates:
@@ -23,8 +24,7 @@ def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> W
     stopwatch = metrics.Stopwatch()
     with roost.view() as index:
         stopwatch.lap(metrics.SEARCH_CATCH_UP)
-        check_classes(index, [name for group in query.groups for name in group.resources])
-        check_traits(index, [query.root_traits, *(group.traits for group in query.groups)])
+        check_query(index, query)
         answer = find(
             index,
             query,
@@ -35,7 +35,9 @@ def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> W
         stopwatch.lap(metrics.SEARCH_FIND)
         # Written while the index stands still, since what is written is kept with it.
         written = WrittenCandidates(
-            candidates=answer.write_candidates(layout), summaries=answer.write_summaries(layout)
+            candidates=answer.write_candidates(layout),
+            summaries=answer.write_summaries(layout),
+            next=answer.next,
         )
     stopwatch.lap(metrics.SEARCH_RENDER)
     metrics.SEARCH_CANDIDATES.observe(answer.count)

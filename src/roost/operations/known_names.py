@@ -3,8 +3,14 @@
 from collections.abc import Iterable
 
 from roost.errors import UnknownResourceClass, UnknownTrait
-from roost.query import TraitRule
+from roost.query import CandidateQuery, TraitRule
 from roost.search.index import Index
+
+
+def check_query(index: Index, query: CandidateQuery) -> None:
+    """Refuse a search that names what does not exist."""
+    check_classes(index, [name for group in query.groups for name in group.resources])
+    check_traits(index, [query.root_traits, *(group.traits for group in query.groups)])
 
 
 def check_classes(index: Index, names: Iterable[str]) -> None:

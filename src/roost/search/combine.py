@@ -4,9 +4,10 @@ A way is a row of a matrix: a provider's row for each slot. A tree with few ways
 made and judged at once. A tree with very many has partial ways extended slot by slot, in blocks,
 depth first, dropping what is hopeless, so that the first ways come without making the rest.
 
-What makes dropping legal: capacity, isolate and "one provider of a tree" are monotonic, once
-broken no further choice mends them. same_subtree and the traits of the unsuffixed group are not:
-a later choice can mend them, so a partial way is dropped only when no later one could.
+What makes dropping legal: capacity, isolate, "one provider of a tree" and "elsewhere" (once its
+subtree is known) are monotonic, once broken no further choice mends them. same_subtree and the
+traits of the unsuffixed group are not: a later choice can mend them, so a partial way is dropped
+only when no later one could.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,7 +39,14 @@ class Work:
 class Options:
     """For several trees: which rows can fill each slot, as ragged lists in flat arrays."""
 
-    def __init__(self, flat: list[Integers], start: list[Integers], count: list[Integers]) -> None:
+    def __init__(
+        self,
+        roots: Integers,
+        flat: list[Integers],
+        start: list[Integers],
+        count: list[Integers],
+    ) -> None:
+        self.roots = roots  # of each tree
         self.flat = flat  # for each slot: rows
         self.start = start  # for each slot: where in `flat` the rows of each tree begin
         self.count = count  # for each slot: how many each tree has
@@ -113,14 +121,61 @@ class Combination:
         for tree in self.hard:
             yield from self._search(tree)
 
+    def ways_of_few(self, trees: Sequence[int]) -> list[Integers]:
+        """For each of these trees, which have few ways, a matrix of all."""
+        numbers = np.asarray(trees)
+        counts = self.options.ways[numbers].astype(np.int64)
+        owners = np.repeat(np.arange(len(numbers)), counts)
+        accepted, ways = self._accepted(
+            numbers[owners], ragged_range(np.zeros_like(counts), counts)
+        )
+        ends = np.cumsum(np.bincount(owners[accepted], minlength=len(numbers)))
+        return np.split(np.stack(ways, axis=1)[accepted], ends[:-1])
+
+    def ways_of_one(self, tree: int) -> Iterator[Integers]:
+        """The ways of a tree that may have very many, as matrices."""
+        if tree in self.hard:
+            yield from self._search(tree)
+            return
+        count = int(self.options.ways[tree])
+        for first in range(0, count, BLOCK_LAST):
+            numbers = np.arange(first, min(first + BLOCK_LAST, count))
+            yield self._judged(np.full(len(numbers), tree), numbers)
+
+    def possible(self) -> Mask:
+        """For each tree, whether it has a way at all."""
+        found = np.zeros(len(self.options.ways), dtype=np.bool_)
+        ways = self.options.ways[self.easy].astype(np.int64)
+        number, length, alive = 0, 1, self.easy
+        while len(alive):
+            numbers = np.repeat(np.arange(number, number + length), len(alive))
+            trees = np.tile(alive, length)
+            exists = numbers < np.tile(ways, length)
+            trees = trees[exists]
+            accepted, _ = self._accepted(trees, numbers[exists])
+            found[trees[accepted]] = True
+            number += length
+            # Longer turns, but never more ways at once than make a matrix of reasonable size.
+            length = max(1, min(2 * length, 16 * WAYS_FEW // len(alive)))
+            left = ~found[alive] & (ways > number)
+            alive, ways = alive[left], ways[left]
+        for tree in self.hard:
+            found[tree] = any(len(matrix) for matrix in self._search(tree))
+        return found
+
     def _judged(self, trees: Integers, numbers: Integers) -> Integers:
+        accepted, ways = self._accepted(trees, numbers)
+        matrix = np.stack(ways, axis=1)
+        return matrix if accepted.all() else matrix[accepted]
+
+    def _accepted(self, trees: Integers, numbers: Integers) -> tuple[Mask, list[Integers]]:
+        """Which of these ways no rule objects to, and the ways."""
         ways = self.options.way(trees, numbers)
         self.work.choices_tried += len(numbers)
         accepted = np.ones(len(numbers), dtype=np.bool_)
         for judge in self._judges:
             accepted &= judge(ways)
-        matrix = np.stack(ways, axis=1)
-        return matrix if accepted.all() else matrix[accepted]
+        return accepted, ways
 
     def _search(self, tree: int) -> Iterator[Integers]:
         """The ways of one tree that has very many, found depth first in blocks of partial ways."""

@@ -5,13 +5,15 @@ from random import Random
 
 import numpy as np
 
-from roost.query import CandidateQuery
+from roost.query import CandidateQuery, Order, Position
 from roost.search.answer import Answer
 from roost.search.columns import Integers, Mask
 from roost.search.combine import Combination, Options, Work
+from roost.search.find_split import SplitSearch
 from roost.search.index import Index
 from roost.search.lend import Lenders
-from roost.search.match import GroupMatcher, trait_sets_accepted
+from roost.search.match import AggregateTest, GroupMatcher, trait_sets_accepted
+from roost.search.order import Turns
 from roost.search.rules import Rules
 
 # Rows are examined in ranges that double: a small limit looks at few, a full scan pays little.
@@ -38,14 +40,20 @@ def find(
     """
     limits = [limit for limit in (query.limit, limit_max) if limit is not None]
     limit = min(limits, default=None)
-    search = _Search(index, query, limit, random, work or Work())
+    if query.may_split:
+        return SplitSearch(index, query).find(limit)
+    if query.order is not None:
+        return Search(index, query, limit, None, work or Work()).answer_in_order(query.order)
+    search = Search(index, query, limit, random, work or Work())
     # Where everything is asked for, whose turn it is does not matter.
     turns = bool(limits) and not depth_first
     ways = search.ways_in_turns() if turns else search.ways_tree_by_tree()
     return search.answer(ways)
 
 
-class _Search:
+class Search:
+    """One query on one index, taken step by step."""
+
     def __init__(
         self,
         index: Index,
@@ -64,6 +72,9 @@ class _Search:
         self.root_traits = (
             trait_sets_accepted(index, query.root_traits) if query.root_traits else None
         )
+        self.root_aggregates = (
+            AggregateTest(index, query.root_aggregates) if query.root_aggregates else None
+        )
         self.sharing = index.sharing_rows()
         self.lenders = [Lenders(index, slot, self.sharing) for slot in self.rules.slots]
 
@@ -78,6 +89,9 @@ class _Search:
             # Cheapest first: what the root must be, then what each slot needs.
             if self.root_traits is not None:
                 roots = roots[self.root_traits[rows.traits[roots]]]
+            if self.root_aggregates is not None:
+                accepted = self.root_aggregates.accepts(self.index, roots, spanning=False)
+                roots = roots[accepted]
             local: list[Integers] = []
             for slot, lenders in zip(self.rules.slots, self.lenders, strict=True):
                 if not len(roots):
@@ -145,7 +159,7 @@ class _Search:
             flat.append(found)
             start.append(begins)
             count.append(counts)
-        return Options(flat, start, count)
+        return Options(roots, flat, start, count)
 
     # -- which ways ----------------------------------------------------------------------------
 
@@ -164,6 +178,23 @@ class _Search:
                     yield ways
                     still.append(turns)
             waiting = still
+
+    def answer_in_order(self, order: Order) -> Answer:
+        """One page of all ways; which trees come first is only known when all are looked at."""
+        slots = self.rules.slots
+        answer = Answer(self.index, self.query, slots, self.sharing)
+        turns = Turns(self.index, self.query, order, slots, self.lenders, self.batches())
+        page: list[Integers] = []
+        last: Position | None = None
+        for position, way in turns.ways():
+            if self.limit is not None and len(page) == self.limit:
+                answer.next = last
+                break
+            page.append(way)
+            last = position
+        if page:
+            answer.add(np.stack(page))
+        return answer
 
     def answer(self, ways: Iterator[Integers]) -> Answer:
         answer = Answer(self.index, self.query, self.rules.slots, self.sharing)

@@ -249,6 +249,10 @@ class Index:
         root = int(self.rows.root[row])
         return range(root, int(self.rows.last[root]) + 1)
 
+    def subtree_rows(self, row: int) -> range:
+        """The rows of a provider and of all below it."""
+        return range(row, int(self.rows.last[row]) + 1)
+
     def stock(self, class_id: int, row: int) -> Stock | None:
         column = self.columns.get(class_id)
         position = None if column is None else column.position(row)

@@ -74,11 +74,8 @@ class GroupMatcher:
             group.traits if group.one_provider else TraitRule(forbidden=group.traits.forbidden)
         )
         self._traits = trait_sets_accepted(index, on_each) if on_each else None
-        self._aggregates = _AggregateTest(index, group.aggregates) if group.aggregates else None
-        self._tree: range | None = None
-        if group.in_tree is not None:
-            row = index.row_of_uuid.get(group.in_tree)
-            self._tree = range(0) if row is None else index.tree_rows(row)
+        self._aggregates = AggregateTest(index, group.aggregates) if group.aggregates else None
+        self._range = _rows_allowed(index, group)
         demands = {index.classes.ids[name]: amount for name, amount in group.resources.items()}
         if group.one_provider:
             self.slots = [Slot(self, demands)]
@@ -93,12 +90,28 @@ class GroupMatcher:
         if self._aggregates is not None:
             # An aggregate on a root spans its whole tree, but not for suffixed groups.
             accepted &= self._aggregates.accepts(index, rows, spanning=not self.one_provider)
-        if self._tree is not None:
-            accepted &= (rows >= self._tree.start) & (rows < self._tree.stop)
+        if self._range is not None:
+            accepted &= (rows >= self._range.start) & (rows < self._range.stop)
         return accepted
 
 
-class _AggregateTest:
+def _rows_allowed(index: Index, group: RequestGroup) -> range | None:
+    """The only rows that a group may take from, or None: a tree and a subtree are adjacent."""
+    allowed: range | None = None
+    if group.in_tree is not None:
+        row = index.row_of_uuid.get(group.in_tree)
+        allowed = range(0) if row is None else index.tree_rows(row)
+    if group.in_subtree is not None:
+        row = index.row_of_uuid.get(group.in_subtree)
+        subtree = range(0) if row is None else index.subtree_rows(row)
+        # One holds the other, or they have nothing in common.
+        allowed = subtree if allowed is None or subtree.start in allowed else range(0)
+    return allowed
+
+
+class AggregateTest:
+    """A rule on aggregates, prepared to be asked for many rows at once."""
+
     def __init__(self, index: Index, rule: AggregateRule) -> None:
         sets = index.aggregate_sets
         self._required = [sets.holding_any(names) for names in rule.required]

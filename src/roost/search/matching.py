@@ -16,6 +16,8 @@ def rest_is_possible(
     rules: Rules, slots: Sequence[Slot], options: Sequence[Integers], way: Sequence[int]
 ) -> bool:
     """Whether a partial way can be completed, as far as competition for providers goes."""
+    if not all(_isolated_is_possible(rules, slots, options, way, each) for each in rules.isolated):
+        return False
     rest = [depth for depth in range(len(way), len(slots)) if _competes(rules, slots[depth])]
     if not rest:
         return True
@@ -26,6 +28,21 @@ def rest_is_possible(
         }
     else:
         places = _places_by_room(rules, slots, options, way, rest)
+    return _all_matched(rest, options, places)
+
+
+def _isolated_is_possible(
+    rules: Rules,
+    slots: Sequence[Slot],
+    options: Sequence[Integers],
+    way: Sequence[int],
+    numbers: frozenset[int],
+) -> bool:
+    """Whether the slots of one `isolate` that are left find providers of their own."""
+    members = [rules.slots[number] for number in numbers]
+    rest = [depth for depth in range(len(way), len(slots)) if slots[depth] in members]
+    filled = {row for row, slot in zip(way, slots, strict=False) if slot in members}
+    places = {row: 0 if row in filled else 1 for depth in rest for row in options[depth].tolist()}
     return _all_matched(rest, options, places)
 
 

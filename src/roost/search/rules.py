@@ -21,14 +21,15 @@ class Rules:
         self.index = index
         self.slots: list[Slot] = [slot for group in groups for slot in group.slots]
         self.isolate = query.isolate
+        # Beside that: sets of slots in which no two have the same provider.
+        self.isolated = [self._numbers(suffixes) for suffixes in query.isolated]
         self.one_provider_of_a_tree = not query.nested_aware
-        self.subtrees = [
-            frozenset(
-                number
-                for number, slot in enumerate(self.slots)
-                if slot.group.one_provider and slot.group.suffix in suffixes
-            )
-            for suffixes in query.same_subtree
+        self.subtrees = [self._numbers(suffixes) for suffixes in query.same_subtree]
+        # The slots of a subtree, and a slot that must be filled from elsewhere.
+        self.elsewhere = [
+            (self._numbers(rule.inside), number)
+            for rule in query.elsewhere
+            for number in self._numbers(rule.outside)
         ]
         # For each set of traits of which the unsuffixed group needs one: who has it.
         self.required_together = [
@@ -39,6 +40,14 @@ class Rules:
         asked = [class_id for slot in self.slots for class_id in slot.demands]
         # Classes that more than one slot asks for: only there can sums exceed a capacity.
         self.contended = {class_id for class_id in asked if asked.count(class_id) > 1}
+
+    def _numbers(self, suffixes: frozenset[str]) -> frozenset[int]:
+        """The slots of these groups."""
+        return frozenset(
+            number
+            for number, slot in enumerate(self.slots)
+            if slot.group.one_provider and slot.group.suffix in suffixes
+        )
 
     def room(self, class_id: int, rows: Integers) -> Integers:
         """How much one candidate may take in all of a class from each of these providers."""
@@ -57,6 +66,10 @@ class Rules:
             depths = [depth for depth, number in enumerate(order) if number in numbers]
             if len(depths) > 1:
                 judges[depths[-1]].append(partial(self._share_subtree, depths))
+        for numbers, number in self.elsewhere:
+            depths = [depth for depth, each in enumerate(order) if each in numbers]
+            outside = list(order).index(number)
+            judges[max(*depths, outside)].append(partial(self._is_elsewhere, depths, outside))
         unsuffixed = [d for d, n in enumerate(order) if not self.slots[n].group.one_provider]
         for holders in self.required_together:
             judges[unsuffixed[-1]].append(partial(self._one_holds, unsuffixed, holders))
@@ -65,8 +78,8 @@ class Rules:
     def _judges_of_slot(self, order: Sequence[int], depth: int) -> list[Judge]:
         slot = self.slots[order[depth]]
         judges: list[Judge] = []
-        if self.isolate and slot.group.one_provider:
-            earlier = [d for d in range(depth) if self.slots[order[d]].group.one_provider]
+        if self.isolate or self.isolated:
+            earlier = [d for d in range(depth) if self._differ(order[d], order[depth])]
             judges += [partial(_differ, d, depth) for d in earlier]
         if self.one_provider_of_a_tree:
             judges += [partial(self._apart, d, depth) for d in range(depth)]
@@ -76,13 +89,16 @@ class Rules:
                 for d in range(depth + 1)
                 if class_id in self.slots[order[d]].demands
                 # Isolated groups have different providers, and need not be added up.
-                and (d == depth or not self._isolated(order[d], order[depth]))
+                and (d == depth or not self._differ(order[d], order[depth]))
             }
             if len(amounts) > 1:
                 judges.append(partial(self._has_room, class_id, amounts, depth))
         return judges
 
-    def _isolated(self, one: int, other: int) -> bool:
+    def _differ(self, one: int, other: int) -> bool:
+        """Whether two slots must have different providers."""
+        if any(one in numbers and other in numbers for numbers in self.isolated):
+            return True
         return (
             self.isolate
             and self.slots[one].group.one_provider
@@ -112,6 +128,12 @@ class Rules:
         low, high = _span([ways[d] for d in depths])
         last = self.index.rows.last
         return _any((ways[d] <= low) & (last[ways[d]] >= high) for d in depths)
+
+    def _is_elsewhere(self, depths: Sequence[int], outside: int, ways: Sequence[Integers]) -> Mask:
+        """The provider is not in the subtree of the others; that they share one is for others."""
+        top, _ = _span([ways[d] for d in depths])
+        elsewhere: Mask = (ways[outside] < top) | (ways[outside] > self.index.rows.last[top])
+        return elsewhere
 
     def may_share_subtree(
         self, depths: Sequence[int], options: Sequence[Integers], ways: Sequence[Integers]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import bindparam, delete, insert, select
 
+from roost.model import AGGREGATES
 from roost.store.prepared import Prepared, PreparedInsert
 from roost.store.rows import chunks
 from roost.store.schema import placement_aggregates, resource_provider_aggregates
@@ -33,7 +34,7 @@ class Aggregates:
             for id in sorted(ids)
         ]
         session.insert(_INSERT, rows)
-        self._session.announcement.providers([provider_id])
+        self._session.announcement.providers([provider_id], AGGREGATES)
 
     def _ids(self, uuids: Sequence[str]) -> set[int]:
         """The ids of aggregates; new ones get theirs in the order in which they are named."""

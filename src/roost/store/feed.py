@@ -51,7 +51,11 @@ class Feed:
 
     def reach(self) -> None:
         """Find out whether the database answers."""
-        self._database.read(_writers)
+        self._database.read(read_writers)
+
+    def position(self) -> Position:
+        """Where the writers are now."""
+        return self._asker.writers()
 
     def load(self) -> tuple[Position, Rows]:
         """Every row of the tables, and where in the feed that is."""
@@ -60,7 +64,7 @@ class Feed:
             # tables that were never written look different.
             self._writer.register()
             position, loaded = self._database.read_snapshot(
-                lambda connection: (_writers(connection), rows.read_all(connection))
+                lambda connection: (read_writers(connection), rows.read_all(connection))
             )
             if self._writer.id in position:
                 return position, loaded
@@ -104,7 +108,7 @@ class Feed:
         """
         if position.keys() - now.keys():
             return None
-        moved = _moved(position, now)
+        moved = moved_writers(position, now)
         if moved is None:
             return None
         records = []
@@ -117,7 +121,7 @@ class Feed:
                 del moved[writer]
         if moved:
             others = self._asker.records(moved)
-            if len(others) != _count(moved):
+            if len(others) != count_records(moved):
                 return None
             records += others
         if not all(record.is_sums for record in records):
@@ -132,11 +136,12 @@ class Feed:
 _WRITERS = select(roost_writers.c.id, roost_writers.c.sequence)
 
 
-def _writers(connection: Connection) -> dict[int, int]:
+def read_writers(connection: Connection) -> dict[int, int]:
+    """Where the writers are."""
     return {row.id: row.sequence for row in connection.execute(_WRITERS)}
 
 
-def _moved(position: Position, now: Position) -> dict[int, tuple[int, int]] | None:
+def moved_writers(position: Position, now: Position) -> dict[int, tuple[int, int]] | None:
     """Which writers wrote: from which number to which. None where nobody can tell any more."""
     moved = {
         writer: (position.get(writer, 0), sequence)
@@ -145,22 +150,26 @@ def _moved(position: Position, now: Position) -> dict[int, tuple[int, int]] | No
     }
     # A number that went back is another history (a restored backup). Too many records were
     # trimmed, or cost more than loading.
-    if any(sequence < seen for seen, sequence in moved.values()) or _count(moved) > KEPT_RECORDS:
+    if (
+        any(sequence < seen for seen, sequence in moved.values())
+        or count_records(moved) > KEPT_RECORDS
+    ):
         return None
     return moved
 
 
-def _count(moved: Mapping[int, tuple[int, int]]) -> int:
+def count_records(moved: Mapping[int, tuple[int, int]]) -> int:
+    """How many records all of them wrote together."""
     return sum(sequence - seen for seen, sequence in moved.values())
 
 
 def _catch_up(connection: Connection, position: Position) -> tuple[Position, Changes] | None:
-    now = _writers(connection)
-    moved = _moved(position, now)
+    now = read_writers(connection)
+    moved = moved_writers(position, now)
     if moved is None:
         return None
     records = _records(connection, moved)
-    if len(records) != _count(moved):
+    if len(records) != count_records(moved):
         return None
     # A writer may vanish only with the number that we have seen.
     removed = dict(pair for record in records for pair in record.removed)
@@ -253,7 +262,7 @@ class _Asker:
 
     def writers(self) -> dict[int, int]:
         rows = self._ask([(_WRITERS_TEXT, ())])
-        return self._database.read(_writers) if rows is None else dict(rows)
+        return self._database.read(read_writers) if rows is None else dict(rows)
 
     def records(self, moved: Mapping[int, tuple[int, int]]) -> list[ChangeRecord]:
         """The records of these writers, each from after one number to another."""

@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 
 from roost.claims import Stock
-from roost.model import Inventory
+from roost.model import INVENTORIES, Inventory
 from roost.store.prepared import PreparedInsert
 from roost.store.rows import chunks
 from roost.store.schema import allocations, inventories, resource_classes
@@ -47,25 +47,25 @@ class Inventories:
     def delete(self, provider_id: int, class_ids: Iterable[int]) -> None:
         for ids in chunks(class_ids):
             self._execute(_DELETE, {"provider": provider_id, "classes": ids})
-        self._session.announcement.providers([provider_id])
+        self._session.announcement.providers([provider_id], INVENTORIES)
 
     def clear(self, provider_ids: Collection[int]) -> None:
         """Take everything away from these providers."""
         for ids in chunks(provider_ids):
             self._execute(delete(_table).where(_table.c.resource_provider_id.in_(ids)))
-        self._session.announcement.providers(provider_ids)
+        self._session.announcement.providers(provider_ids, INVENTORIES)
 
     def insert(self, added: Mapping[int, Mapping[int, Inventory]]) -> None:
         """New rows, by provider id and class id."""
         rows = self._rows(added)
         self._session.insert(_INSERT, rows)
-        self._session.announcement.providers(added)
+        self._session.announcement.providers(added, INVENTORIES)
 
     def put(self, provider_id: int, inventories: Mapping[int, Inventory]) -> None:
         """Rows by class id, new or in place of what the provider has of the class."""
         rows = self._rows({provider_id: inventories})
         self._session.insert(_PUT, rows)
-        self._session.announcement.providers([provider_id])
+        self._session.announcement.providers([provider_id], INVENTORIES)
 
     def _rows(self, inventories: Mapping[int, Mapping[int, Inventory]]) -> list[dict[str, Any]]:
         return [

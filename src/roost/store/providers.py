@@ -24,7 +24,7 @@ from roost.errors import (
     ProviderHasChildren,
     ProviderNotFound,
 )
-from roost.model import Provider, Value
+from roost.model import PROVIDER, Provider, Value
 from roost.store.failures import RetryNeeded
 from roost.store.prepared import Prepared
 from roost.store.rows import CHUNK, chunks, modified
@@ -296,7 +296,7 @@ class Providers:
         if parent is None:
             # A root is its own root, and learns its id only now.
             self._execute(update(_table).where(_table.c.id == id).values(root_provider_id=id))
-        self._session.announcement.providers([id])
+        self._session.announcement.providers([id], PROVIDER)
         return Provider(
             uuid=uuid,
             name=name,
@@ -312,7 +312,7 @@ class Providers:
             .where(_table.c.id == provider.id)
             .values(name=name, updated_at=self._session.now)
         )
-        self._session.announcement.providers([provider.id])
+        self._session.announcement.providers([provider.id], PROVIDER)
 
     def check_childless(self, provider: ProviderRecord) -> None:
         child = select(_table.c.id).where(_table.c.parent_provider_id == provider.id).limit(1)
@@ -332,4 +332,4 @@ class Providers:
         for table in (inventories, resource_provider_traits, resource_provider_aggregates):
             self._execute(delete(table).where(table.c.resource_provider_id == provider.id))
         self._execute(delete(_table).where(_table.c.id == provider.id))
-        self._session.announcement.providers([provider.id])
+        self._session.announcement.gone(provider.id, provider.uuid, provider.root_uuid)

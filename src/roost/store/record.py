@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from roost.model import ALLOCATIONS
+
 
 class ChangeRecord(msgspec.Struct, omit_defaults=True, frozen=True):
     """One row of `roost_changes`, stored as JSON."""
@@ -14,6 +16,10 @@ class ChangeRecord(msgspec.Struct, omit_defaults=True, frozen=True):
     classes: list[int] = []  # ids to read anew
     traits: list[int] = []  # ids to read anew
     removed: list[tuple[int, int]] = []  # writer id, the sequence it had reached
+    # Beyond what an index needs, for those who watch: what it was of the providers to read anew
+    # that changed (ids by kind), and which of them are no more (id, UUID, UUID of the root).
+    kinds: dict[str, list[int]] = {}
+    gone: list[tuple[int, str, str]] = []
 
     @property
     def is_sums(self) -> bool:
@@ -41,6 +47,8 @@ class Announcement:
         self._providers: set[int] = set()
         self._classes: set[int] = set()
         self._traits: set[int] = set()
+        self._kinds: dict[str, set[int]] = {}
+        self._gone: list[tuple[int, str, str]] = []
 
     def usage(self, provider_id: int, class_id: int, delta: int) -> None:
         key = provider_id, class_id
@@ -49,9 +57,17 @@ class Announcement:
     def generation(self, provider_id: int, generation: int) -> None:
         self._generations[provider_id] = generation
 
-    def providers(self, ids: Iterable[int]) -> None:
-        """Everything of these providers is to be read anew."""
-        self._providers.update(ids)
+    def providers(self, ids: Iterable[int], kind: str | None = None) -> None:
+        """Everything of these providers is to be read anew; `kind` is what changed of them."""
+        ids = set(ids)
+        self._providers |= ids
+        if kind is not None:
+            self._kinds.setdefault(kind, set()).update(ids)
+
+    def gone(self, provider_id: int, uuid: str, root_uuid: str) -> None:
+        """A provider is no more."""
+        self.providers([provider_id])
+        self._gone.append((provider_id, uuid, root_uuid))
 
     def classes(self, ids: Iterable[int]) -> None:
         self._classes.update(ids)
@@ -61,6 +77,8 @@ class Announcement:
 
     def record(self) -> ChangeRecord | None:
         """None where nothing was changed."""
+        used = {provider for provider, _ in self._usage} & self._providers
+        kinds = {**self._kinds, **({ALLOCATIONS: used} if used else {})}
         # Whoever reads a provider anew needs no sums for it.
         record = ChangeRecord(
             usage=[
@@ -68,12 +86,12 @@ class Announcement:
                 for (provider, class_), delta in self._usage.items()
                 if delta and provider not in self._providers
             ],
-            generations=[
-                pair for pair in self._generations.items() if pair[0] not in self._providers
-            ],
+            generations=list(self._generations.items()),
             providers=sorted(self._providers),
             classes=sorted(self._classes),
             traits=sorted(self._traits),
+            kinds={name: sorted(ids) for name, ids in kinds.items()},
+            gone=self._gone,
         )
         return None if record == _NOTHING else record
 

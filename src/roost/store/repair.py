@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from sqlalchemy import delete, select, update
 
+from roost.model import PROVIDER
 from roost.store.consumers import ConsumerRecord
 from roost.store.inspection import DANGLING, OWNERS, WITHOUT_ALLOCATION, lines
 from roost.store.missing import create_consumers, set_roots, tops
@@ -48,7 +49,7 @@ def _roots(transaction: Transaction, _: IncompleteIds) -> int:
     _touch(transaction, {*wrong, *wrong.values()})
     wrong = _wrong_roots(transaction)
     set_roots(transaction.connection, wrong)
-    transaction.announcement.providers(wrong)
+    transaction.announcement.providers(wrong, PROVIDER)
     return len(wrong)
 
 
@@ -104,7 +105,7 @@ def _dangling(transaction: Transaction, _: IncompleteIds) -> int:
         owners = transaction.connection.scalars(
             select(table.c.resource_provider_id).where(pointer.leads_nowhere).distinct()
         )
-        transaction.announcement.providers(owners)
+        transaction.announcement.providers(owners, PROVIDER)
         removed = transaction.execute(delete(table).where(pointer.leads_nowhere))
         count += removed.rowcount
     return count

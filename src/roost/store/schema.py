@@ -208,7 +208,7 @@ resource_provider_aggregates = Table(
 PLACEMENT_TABLES = tuple(metadata.tables.values())
 
 # ---------------------------------------------------------------------------------------------
-# roost's own: the change feed
+# roost's own: the change feed, and answers that are kept
 
 # One row for each process that writes. The id is drawn at random, so that a row which vanished
 # (removed, or lost with a restored backup) is never mistaken for one that came later.
@@ -233,4 +233,17 @@ roost_changes = Table(
     mysql_engine=INNODB,
 )
 
-ROOST_TABLES = (roost_writers, roost_changes)
+# What was answered to placements that carry a key, so that a repeated one gets the same answer.
+# Keys are what clients make up; as digests they are equal here exactly if they are equal there.
+roost_placements = Table(
+    "roost_placements",
+    metadata,
+    Column("key_digest", String(64), primary_key=True),
+    Column("body_digest", String(64), nullable=False),
+    Column("answer", Text().with_variant(MEDIUMTEXT(), "mysql"), nullable=False),
+    Column("created_at", DateTime, nullable=False),
+    Index("roost_placements_created_at_idx", "created_at"),
+    mysql_engine=INNODB,
+)
+
+ROOST_TABLES = (roost_writers, roost_changes, roost_placements)

@@ -5,7 +5,7 @@ import os
 import random
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 
@@ -15,10 +15,12 @@ from sqlalchemy import Connection, Engine
 from roost import metrics
 from roost.changes import Changes, Rows
 from roost.errors import ConcurrentUpdate
+from roost.store.answers import KeptAnswer, read_answer
 from roost.store.database import Database
 from roost.store.engine import EngineOptions
 from roost.store.failures import RETRYABLE, RetryAtOnce, explained
 from roost.store.feed import Feed, Position
+from roost.store.history import Recorded, read_records
 from roost.store.lasting import LastingIds
 from roost.store.reads import Reads
 from roost.store.transaction import Transaction
@@ -130,12 +132,25 @@ class Store:
         """The answer to several statements of whoever inspects the tables, as of one moment."""
         return self._database.read_snapshot(question)
 
+    def kept_answer(self, key_digest: str) -> KeptAnswer | None:
+        """What was answered under a key."""
+        return self._database.read(lambda connection: read_answer(connection, key_digest))
+
     # -----------------------------------------------------------------------------------------
     # Following
 
     def reach(self) -> None:
         """Ask the database for something small, the way that requests do."""
         self._feed.reach()
+
+    def position(self) -> Position:
+        """Where the change feed is."""
+        with explained():
+            return self._feed.position()
+
+    def records_since(self, position: Position) -> Sequence[Recorded] | None:
+        """What was recorded since, in order; None where it is no longer known."""
+        return self._database.read_snapshot(lambda connection: read_records(connection, position))
 
     def load(self) -> tuple[Position, Rows]:
         """Every row of the tables, and the position in the change feed that belongs to them."""

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from sqlalchemy import bindparam, delete, select
 
+from roost.model import TRAITS
 from roost.store.prepared import PreparedInsert
 from roost.store.rows import chunks
 from roost.store.schema import resource_provider_traits
@@ -40,4 +41,4 @@ class Traits:
             for trait_id in sorted(added)
         ]
         self._session.insert(_INSERT, rows)
-        self._session.announcement.providers([provider_id])
+        self._session.announcement.providers([provider_id], TRAITS)

@@ -4,6 +4,7 @@ from sqlalchemy import Connection
 
 from roost.store.aggregates import Aggregates
 from roost.store.allocations import Allocations
+from roost.store.answers import Answers
 from roost.store.catalog import Classes, TraitNames
 from roost.store.consumers import Consumers
 from roost.store.inventories import Inventories
@@ -28,3 +29,4 @@ class Transaction(Session):
         self.allocations = Allocations(self)
         self.classes = Classes(self)
         self.trait_names = TraitNames(self)
+        self.answers = Answers(self)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from sqlalchemy import func, or_, select, update
 
+from roost.model import PROVIDER
 from roost.store.failures import RetryNeeded
 from roost.store.providers import ProviderRecord, Providers
 from roost.store.rows import chunks
@@ -67,7 +68,7 @@ class Trees:
                 self._execute(
                     update(_table).where(_table.c.id.in_(ids)).values(root_provider_id=root_id)
                 )
-        self._session.announcement.providers(below)
+        self._session.announcement.providers(below, PROVIDER)
 
 
 def subtree(provider_id: int, parents: Mapping[int, int | None]) -> set[int]:

@@ -6,7 +6,7 @@ from roost.api.schemas import Schema
 from roost.api.schemas.inventories import CLASS_PATTERN, PUT_ALL
 from roost.api.versions import Version
 
-_UUID_PATTERN = "^[0-9a-fA-F-]{36}$"
+UUID_PATTERN = "^[0-9a-fA-F-]{36}$"
 
 _RESOURCES = {
     "type": "object",
@@ -15,7 +15,7 @@ _RESOURCES = {
     "additionalProperties": False,
 }
 
-_IDENTIFIER = {"type": "string", "minLength": 1, "maxLength": 255}
+IDENTIFIER = {"type": "string", "minLength": 1, "maxLength": 255}
 
 # Before 1.12: a list with one entry for each provider.
 _LIST: dict[str, Any] = {
@@ -46,12 +46,12 @@ _LIST: dict[str, Any] = {
 
 _LIST_WITH_OWNER: dict[str, Any] = {
     **_LIST,
-    "properties": {**_LIST["properties"], "project_id": _IDENTIFIER, "user_id": _IDENTIFIER},
+    "properties": {**_LIST["properties"], "project_id": IDENTIFIER, "user_id": IDENTIFIER},
     "required": ["allocations", "project_id", "user_id"],
 }
 
 _BY_PROVIDER = {
-    _UUID_PATTERN: {
+    UUID_PATTERN: {
         "type": "object",
         # A generation is what GET shows; it may come back, and is ignored.
         "properties": {"generation": {"type": "integer"}, "resources": _RESOURCES},
@@ -75,7 +75,7 @@ _MAPPINGS = {
     },
 }
 
-_TYPE = {"type": "string", "pattern": "^[A-Z0-9_]+$", "minLength": 1, "maxLength": 255}
+TYPE = {"type": "string", "pattern": "^[A-Z0-9_]+$", "minLength": 1, "maxLength": 255}
 
 
 def _consumer(version: tuple[int, int], *, may_be_empty: bool) -> dict[str, Any]:
@@ -87,8 +87,8 @@ def _consumer(version: tuple[int, int], *, may_be_empty: bool) -> dict[str, Any]
             "patternProperties": _BY_PROVIDER,
             "additionalProperties": False,
         },
-        "project_id": _IDENTIFIER,
-        "user_id": _IDENTIFIER,
+        "project_id": IDENTIFIER,
+        "user_id": IDENTIFIER,
     }
     required = ["allocations", "project_id", "user_id"]
     if version >= (1, 28):
@@ -97,7 +97,7 @@ def _consumer(version: tuple[int, int], *, may_be_empty: bool) -> dict[str, Any]
     if version >= (1, 34):
         properties["mappings"] = _MAPPINGS
     if version >= (1, 38):
-        properties["consumer_type"] = _TYPE
+        properties["consumer_type"] = TYPE
         required.append("consumer_type")
     return {
         "type": "object",
@@ -112,7 +112,7 @@ def _consumers(version: tuple[int, int], *, minimum: int) -> dict[str, Any]:
         "type": "object",
         "minProperties": minimum,
         "additionalProperties": False,
-        "patternProperties": {_UUID_PATTERN: _consumer(version, may_be_empty=True)},
+        "patternProperties": {UUID_PATTERN: _consumer(version, may_be_empty=True)},
     }
 
 
@@ -122,7 +122,7 @@ def _reshape(version: tuple[int, int]) -> dict[str, Any]:
         "properties": {
             "inventories": {
                 "type": "object",
-                "patternProperties": {_UUID_PATTERN: PUT_ALL},
+                "patternProperties": {UUID_PATTERN: PUT_ALL},
                 "minProperties": 1,
                 "additionalProperties": False,
             },

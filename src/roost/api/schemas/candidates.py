@@ -3,7 +3,7 @@
 from typing import Any
 
 from roost.api.schemas import Schema
-from roost.api.versions import Version
+from roost.api.versions import VERSION_MAX, Version
 
 _TEXT = {"type": "string"}
 
@@ -15,6 +15,8 @@ _LIMIT = {
 }
 
 _GROUP_POLICY = {"type": "string", "enum": ["none", "isolate"]}
+
+_ORDER = "^(pack|spread|root|random(:[0-9]{1,19})?)$"
 
 # How a group is told apart from the others: by a number, later by any short name.
 SUFFIX_NUMBER = "[1-9][0-9]*"
@@ -57,10 +59,84 @@ def _granular(version: tuple[int, int]) -> Schema:
     }
 
 
+def _extended() -> Schema:
+    """What roost knows beyond the newest version."""
+    schema = _granular((1, 39))
+    return {
+        **schema,
+        "properties": {
+            **schema["properties"],
+            "root_member_of": {"type": ["string"]},
+            "isolate": {"type": ["string"]},
+            "order": {"type": "string", "pattern": _ORDER},
+            "after": {"type": "string", "minLength": 1, "maxLength": 1024},
+        },
+        "patternProperties": {
+            **schema["patternProperties"],
+            f"^in_subtree({SUFFIX_NAME})?$": _TEXT,
+            f"^can_split({SUFFIX_NAME})?$": _TEXT,
+        },
+    }
+
+
+EXTENDED = _extended()
+
+# What may be repeated in a URL is a list.
+_TEXTS = {"type": "array", "minItems": 1, "items": _TEXT}
+
+POST: Schema = {
+    "type": "object",
+    "properties": {
+        "groups": {
+            "type": "object",
+            "minProperties": 1,
+            "patternProperties": {
+                f"^({SUFFIX_NAME})?$": {
+                    "type": "object",
+                    "minProperties": 1,
+                    "properties": {
+                        "resources": {
+                            "type": "object",
+                            "minProperties": 1,
+                            "patternProperties": {
+                                "^[A-Z0-9_]+$": {"type": "integer", "minimum": 1}
+                            },
+                            "additionalProperties": False,
+                        },
+                        "required": _TEXTS,
+                        "member_of": _TEXTS,
+                        "in_tree": _TEXT,
+                        "in_subtree": _TEXT,
+                        "can_split": _TEXT,
+                    },
+                    "additionalProperties": False,
+                }
+            },
+            "additionalProperties": False,
+        },
+        "group_policy": _GROUP_POLICY,
+        "root_required": _TEXTS,
+        "root_member_of": _TEXTS,
+        "same_subtree": _TEXTS,
+        "isolate": _TEXTS,
+        "can_split": _TEXT,
+        "limit": {"type": "integer", "minimum": 1},
+        "order": {"type": "string", "pattern": _ORDER},
+        "after": {"type": "string", "minLength": 1, "maxLength": 1024},
+    },
+    "required": ["groups"],
+    "additionalProperties": False,
+}
+
 _QUERIES: dict[tuple[int, int], Schema] = {
     **{since: _plain(since) for since in ((1, 10), (1, 16), (1, 17), (1, 21))},
     **{since: _granular(since) for since in ((1, 25), (1, 31), (1, 33), (1, 35), (1, 36))},
 }
+
+
+def documented(version: Version) -> Schema:
+    """Everything that a version knows; a query without extensions is judged without them."""
+    return EXTENDED if version == VERSION_MAX else query(version)
 
 
 def query(version: Version) -> Schema:

@@ -1,0 +1,21 @@
+"""The query string of GET /events."""
+
+from roost.api.schemas import Schema
+from roost.model import KINDS
+
+# A server that was told to stop gives what is in flight half a minute.
+WAIT_SECONDS_MAX = 25
+
+# Enough for hundreds of writers.
+POSITION_LENGTH_MAX = 16_384
+
+QUERY: Schema = {
+    "type": "object",
+    "properties": {
+        "after": {"type": "string", "minLength": 1, "maxLength": POSITION_LENGTH_MAX},
+        "wait": {"type": "string", "pattern": "^([0-9]|1[0-9]|2[0-5])$"},
+        "tree": {"type": "string", "format": "uuid"},
+        "kind": {"type": "string", "enum": list(KINDS)},
+    },
+    "additionalProperties": False,
+}

@@ -1,0 +1,36 @@
+"""The body of POST /placements."""
+
+from typing import Any
+
+from roost.api.schemas import candidates
+from roost.api.schemas.allocations import IDENTIFIER, TYPE, UUID_PATTERN
+
+# More than anybody starts at once; they are placed in one transaction.
+CONSUMERS_MAX = 256
+
+_CONSUMER: dict[str, Any] = {
+    "type": "object",
+    "properties": {"project_id": IDENTIFIER, "user_id": IDENTIFIER, "consumer_type": TYPE},
+    "required": ["project_id", "user_id", "consumer_type"],
+    "additionalProperties": False,
+}
+
+POST: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        # Of a search: as it stands in a URL, or as it is posted.
+        "query": {**candidates.POST, "type": ["string", "object"], "minLength": 1},
+        "order": candidates.POST["properties"]["order"],
+        "consumers": {
+            "type": "object",
+            "minProperties": 1,
+            "maxProperties": CONSUMERS_MAX,
+            "patternProperties": {UUID_PATTERN: _CONSUMER},
+            "additionalProperties": False,
+        },
+        "spread": {"type": "string", "enum": ["root"]},
+        "idempotency_key": {"type": "string", "minLength": 1, "maxLength": 255},
+    },
+    "required": ["query", "consumers"],
+    "additionalProperties": False,
+}

@@ -1,0 +1,150 @@
+"""Explanations and capacity for people, and as JSON."""
+
+from typing import Any
+from urllib.parse import parse_qs
+
+import click
+import msgspec
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from roost.cli.failure import Failure
+from roost.cli.terminal import wrapping_console
+
+# So many trees are listed; --json has all.
+TREES_MAX = 20
+
+_STYLES = {"fits": "bold green", "not now": "bold yellow", "never": "bold red"}
+
+
+def parse_query(text: str) -> dict[str, list[str]]:
+    try:
+        return parse_qs(text.removeprefix("?"), keep_blank_values=True, strict_parsing=True)
+    except ValueError:
+        raise Failure(f"not a query like resources=VCPU:1&required=TRAIT: {text!r}") from None
+
+
+def print_json(found: Any) -> None:
+    click.echo(msgspec.json.format(msgspec.json.encode(found)))
+
+
+# ---------------------------------------------------------------------------------------------
+# Why
+
+
+def print_explanation(found: Any) -> None:
+    console = wrapping_console()
+    if found["stages"]:
+        console.print(_funnel(found))
+    if found["tree"] is not None:
+        console.print()
+        _print_tree(console, found["tree"])
+    if found["nearest"]:
+        console.print(Text("\nthe nearest trees", style="bold"))
+        for tree in found["nearest"]:
+            _print_tree(console, tree)
+    if found["relaxations"]:
+        console.print(Text("\nit would fit", style="bold"))
+        for each in found["relaxations"]:
+            console.print(_indented(Text(each["text"], style="cyan")))
+    if not found["complete"]:
+        console.print(_indented(Text("there may be more: not every change was tried", "dim")))
+    console.print()
+    console.print(Text(found["summary"], style=_STYLES[found["verdict"]]))
+
+
+def _funnel(found: Any) -> Table:
+    """Each rule with what it left, numbers under each other."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("rule", header_style="bold", overflow="fold")
+    table.add_column("trees left", justify="right", header_style="bold")
+    table.add_column("lost", justify="right", header_style="bold")
+    table.add_column("providers", justify="right", header_style="bold")
+    table.add_column("of", justify="right", header_style="bold")
+    table.add_row(
+        Text("all", style="dim"), f"{found['trees']:,}", "", f"{found['providers']:,}", ""
+    )
+    for stage in found["stages"]:
+        trees, providers = stage["trees"], stage["providers"]
+        lost = trees["in"] - trees["out"]
+        style = "dim" if not trees["in"] else "red" if not trees["out"] else "yellow"
+        table.add_row(
+            Text(stage["text"], style="dim" if not trees["in"] else ""),
+            Text(f"{trees['out']:,}", style=style if lost or not trees["out"] else "green"),
+            Text(f"{lost:,}" if lost else "", style=style),
+            f"{providers['out']:,}",
+            Text(f"{providers['in']:,}", style="dim"),
+        )
+    return table
+
+
+def _print_tree(console: Console, tree: Any) -> None:
+    title = Text.assemble((tree["name"], "bold"), "  ", (tree["uuid"], "dim"))
+    console.print(_indented(title))
+    if tree["rule"] is None:
+        console.print(_indented(Text("fits", style="green"), 4))
+        return
+    if not tree["providers"]:
+        console.print(_indented(Text(tree["text"].partition(" fails at ")[2], style="red"), 4))
+    if tree["providers"] and "inventory" in tree["providers"][0]:
+        console.print(_indented(_stocks(tree), 4))
+    else:
+        for each in tree["providers"]:
+            console.print(_indented(Text(each["text"], style="red"), 4))
+    if tree["providers_more"]:
+        console.print(_indented(Text(f"and {tree['providers_more']:,} more", style="dim"), 4))
+
+
+def _stocks(tree: Any) -> Table:
+    """What was asked of each provider, and what it has."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for justify in ("left", "left", "right", "left", "right", "left", "right", "left"):
+        table.add_column(justify=justify, no_wrap=True)
+    together = tree["rule"]["kind"] == "capacity"
+    for each in tree["providers"]:
+        stock = each["inventory"]
+        name = each["broken"][0] if together else tree["rule"]["names"][0]
+        short = "capacity" in each["broken"] or together
+        table.add_row(
+            each["name"],
+            name,
+            f"{stock['asked']:,}",
+            "asked together," if together else "asked,",
+            Text(f"{stock['free']:,}", style="red" if short else "green"),
+            "free of",
+            f"{stock['capacity']:,}",
+            Text("" if together else each["text"].rpartition("; ")[2], style="dim"),
+        )
+    return table
+
+
+def _indented(shown: Text | Table, width: int = 2) -> Padding:
+    return Padding(shown, (0, 0, 0, width), expand=False)
+
+
+# ---------------------------------------------------------------------------------------------
+# How many
+
+
+def print_capacity(found: Any) -> None:
+    console = wrapping_console()
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(justify="right")
+    table.add_column()
+    table.add_column()
+    trees = found["trees"]
+    for tree in trees[:TREES_MAX]:
+        table.add_row(
+            Text(f"{tree['count']:,}", style="green"), tree["name"], Text(tree["uuid"], style="dim")
+        )
+    if trees:
+        console.print(table)
+    if len(trees) > TREES_MAX:
+        console.print(Text(f"and {len(trees) - TREES_MAX:,} more trees", style="dim"))
+    least = "" if found["complete"] else "At least "
+    where = f" in {len(trees):,} tree{'' if len(trees) == 1 else 's'}" if trees else ""
+    fit = "fits" if found["count"] == 1 else "fit"
+    said = f"{least}{found['count']:,} more of this request {fit}{where}."
+    console.print(Text(said, style="bold"))

@@ -1,0 +1,207 @@
+"""POST /placements: choose and claim in one call, for one or many consumers."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from random import Random
+
+import msgspec
+
+from roost import metrics
+from roost.errors import (
+    CapacityExceeded,
+    ConcurrentUpdate,
+    Conflict,
+    ConstraintViolated,
+    KeyReused,
+    MissingInventory,
+    NoCandidates,
+    UnknownProvider,
+)
+from roost.model import Candidate, ConsumerChange, NewConsumer, Placed, Value
+from roost.operations.allocate import replace_holdings
+from roost.operations.choose import Option, choose
+from roost.operations.known_names import check_query
+from roost.operations.sight import Sight, decide
+from roost.query import CandidateQuery
+from roost.search.find import find
+from roost.search.index import Index
+from roost.search.nodes import inventory_of
+from roost.service import Roost
+from roost.store.answers import KeptAnswer
+from roost.store.transaction import Transaction
+
+LOG = logging.getLogger(__name__)
+
+# How often others may be quicker, before the client is told so.
+ATTEMPTS_MAX = 16
+
+# So many candidates are looked at first, for each consumer; where they do not do, more.
+CANDIDATES_FIRST = 16
+CANDIDATES_STEP = 16
+CANDIDATES_MAX = 65_536
+
+# Somebody else took, or changed, what was chosen.
+_LOST = (
+    CapacityExceeded,
+    MissingInventory,
+    ConstraintViolated,
+    UnknownProvider,
+    ConcurrentUpdate,
+)
+
+
+class Key(Value, frozen=True, kw_only=True):
+    """What makes a request the same as an earlier one."""
+
+    key_digest: str
+    body_digest: str
+
+
+class Wish(Value, frozen=True, kw_only=True):
+    """Who is to be placed, and where."""
+
+    query: CandidateQuery  # what each of the consumers asks for
+    consumers: tuple[NewConsumer, ...]
+    apart: bool = False  # each consumer on another root
+    fill: bool = False  # a candidate is taken as often as it fits before the next one is
+    key: Key | None = None  # None: a request that is repeated is another one
+
+
+def place(roost: Roost, *, wish: Wish) -> tuple[Placed, ...]:
+    """Give every consumer a place, or none of them.
+
+    The index proposes, as it does for a search; the transaction decides, as it does for a claim.
+    Who loses a race looks again, at an index that has caught up with the winner.
+    """
+    kept = _recall(roost, wish.key)
+    if kept is not None:
+        return kept
+    random = Random()
+    for attempt in range(ATTEMPTS_MAX):
+        try:
+            chosen = _choose(roost, wish, attempt, random)
+            return _claim(roost, wish, chosen)
+        except _LOST as error:
+            LOG.debug("lost a race for a place, attempt %d: %s", attempt + 1, error)
+            metrics.RETRY_PLACEMENT.inc()
+        except Conflict:
+            # Refused because the very same request, sent twice, has just been served?
+            kept = _recall(roost, wish.key)
+            if kept is not None:
+                return kept
+            raise
+    raise ConcurrentUpdate(
+        f"Others were quicker {ATTEMPTS_MAX} times in a row. Please retry your request"
+    )
+
+
+def _recall(roost: Roost, key: Key | None) -> tuple[Placed, ...] | None:
+    kept = None if key is None else roost.store.kept_answer(key.key_digest)
+    return None if key is None or kept is None else _same(kept, key)
+
+
+def _same(kept: KeptAnswer, key: Key) -> tuple[Placed, ...]:
+    if kept.body_digest != key.body_digest:
+        raise KeyReused()
+    return kept.placed
+
+
+# ---------------------------------------------------------------------------------------------
+# Choosing
+
+
+def _choose(roost: Roost, wish: Wish, attempt: int, random: Random) -> Sequence[Candidate]:
+    """A candidate for each consumer, so that all of them fit together."""
+    settings, count = roost.settings, len(wish.consumers)
+    limits = (CANDIDATES_MAX, wish.query.limit, settings.max_allocation_candidates)
+    limit_max = min(limit for limit in limits if limit is not None)
+    limit = min(CANDIDATES_FIRST * count, limit_max)
+    while True:
+        query = msgspec.structs.replace(wish.query, limit=limit)
+        with roost.view() as index:
+            check_query(index, query)
+            answer = find(
+                index,
+                query,
+                depth_first=settings.depth_first,
+                random=random if settings.randomize_allocation_candidates else None,
+            )
+            options = _options(index, answer.candidates)
+            free = _free(index, options)
+        # Who was too late once gets out of the others' way, the further the more often.
+        if attempt:
+            some = options[: count * 2**attempt]
+            random.shuffle(some)
+            options[: len(some)] = some
+        chosen = choose(options, free, count, apart=wish.apart, fill=wish.fill)
+        if chosen is not None:
+            return [option.candidate for option in chosen]
+        if len(options) < limit or limit == limit_max:
+            raise NoCandidates(count, len(options))
+        limit = min(limit * CANDIDATES_STEP, limit_max)
+
+
+def _options(index: Index, candidates: Iterable[Candidate]) -> list[Option]:
+    sharing = frozenset(index.sharing_rows().tolist())
+    options = []
+    for candidate in candidates:
+        serving = [uuid for uuids in candidate.mappings.values() for uuid in uuids]
+        rows = {row for uuid in serving if (row := index.row_of_uuid.get(uuid)) is not None}
+        # Storage that all hosts share does not bring two consumers together.
+        hosts = frozenset(index.root_uuid(row) for row in rows - sharing or rows)
+        options.append(Option(candidate=candidate, hosts=hosts))
+    return options
+
+
+def _free(index: Index, options: Iterable[Option]) -> dict[tuple[str, str], int]:
+    free: dict[tuple[str, str], int] = {}
+    for option in options:
+        for uuid, resources in option.candidate.allocations.items():
+            for name in resources:
+                if (uuid, name) not in free:
+                    row = index.row_of_uuid.get(uuid)
+                    assert row is not None
+                    stock = index.stock(index.classes.ids[name], row)
+                    assert stock is not None
+                    free[uuid, name] = inventory_of(stock).capacity - stock.used
+    return free
+
+
+# ---------------------------------------------------------------------------------------------
+# Claiming
+
+
+def _claim(roost: Roost, wish: Wish, chosen: Sequence[Candidate]) -> tuple[Placed, ...]:
+    pairs = list(zip(wish.consumers, chosen, strict=True))
+    placed = tuple(Placed(consumer_uuid=who.uuid, candidate=what) for who, what in pairs)
+    changes = [_change(who, what) for who, what in pairs]
+    key = wish.key
+
+    def unit(tx: Transaction, sight: Sight) -> tuple[Placed, ...]:
+        # First of all: if it was answered before, its consumers are no longer new.
+        kept = None if key is None else tx.answers.read(key.key_digest)
+        if key is not None and kept is not None:
+            return _same(kept, key)
+        replace_holdings(tx, sight, changes, roost.settings)
+        if key is not None:
+            tx.answers.add(key.key_digest, key.body_digest, placed)
+        return placed
+
+    return decide(
+        roost,
+        unit,
+        providers={uuid: None for candidate in chosen for uuid in candidate.allocations},
+        retry_count=roost.settings.allocation_conflict_retry_count,
+    )
+
+
+def _change(consumer: NewConsumer, candidate: Candidate) -> ConsumerChange:
+    return ConsumerChange(
+        consumer_uuid=consumer.uuid,
+        allocations=candidate.allocations,
+        project_id=consumer.project_id,
+        user_id=consumer.user_id,
+        consumer_type=consumer.consumer_type,
+        checks_generation=True,
+        expected_generation=None,
+    )

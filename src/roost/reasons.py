@@ -1,0 +1,130 @@
+"""Why a request fits or does not, as values. How it is worded is for those who show it."""
+
+from roost.model import Value
+
+# Kinds of rules, in the order in which they are asked.
+ROOT_REQUIRED = "root_required"
+ROOT_FORBIDDEN = "root_forbidden"
+ROOT_MEMBER_OF = "root_member_of"
+ROOT_NOT_MEMBER_OF = "root_not_member_of"
+RESOURCES = "resources"
+REQUIRED = "required"
+FORBIDDEN = "forbidden"
+MEMBER_OF = "member_of"
+NOT_MEMBER_OF = "not_member_of"
+IN_TREE = "in_tree"
+IN_SUBTREE = "in_subtree"
+GROUP_POLICY = "group_policy"
+ISOLATE = "isolate"
+SAME_SUBTREE = "same_subtree"
+ELSEWHERE = "elsewhere"
+CAPACITY = "capacity"
+
+OF_THE_ROOT = (ROOT_REQUIRED, ROOT_FORBIDDEN, ROOT_MEMBER_OF, ROOT_NOT_MEMBER_OF)
+OF_A_GROUP = (
+    RESOURCES,
+    REQUIRED,
+    FORBIDDEN,
+    MEMBER_OF,
+    NOT_MEMBER_OF,
+    IN_TREE,
+    IN_SUBTREE,
+)
+BETWEEN_GROUPS = (GROUP_POLICY, ISOLATE, SAME_SUBTREE, ELSEWHERE, CAPACITY)
+KINDS = (*OF_THE_ROOT, *OF_A_GROUP, *BETWEEN_GROUPS)
+
+# What of an inventory an amount breaks.
+NOT_FREE = "capacity"
+BELOW_MIN_UNIT = "min_unit"
+ABOVE_MAX_UNIT = "max_unit"
+NO_WHOLE_STEP = "step_size"
+
+# Whether a request fits.
+FITS = "fits"
+NOT_NOW = "not now"
+NEVER = "never"
+
+
+class Rule(Value, frozen=True, kw_only=True):
+    """One condition of a request, the smallest that can be taken out of it."""
+
+    kind: str
+    group: str | None = None  # the suffix of the group that it belongs to, if to one
+    # Traits or aggregates (one of them), suffixes of groups, the class, or the tree's provider.
+    names: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()  # suffixes of groups that are served from elsewhere
+    amount: int | None = None  # of a resource class
+
+
+class Stage(Value, frozen=True, kw_only=True):
+    """What one rule left, after all rules before it."""
+
+    rule: Rule
+    trees_in: int
+    trees_out: int
+    # Providers that can serve what the rule is about, in the trees that are left; where it is
+    # about no group, all providers of the trees.
+    providers_in: int
+    providers_out: int
+
+
+class ProviderMiss(Value, frozen=True, kw_only=True):
+    """Why one provider does not meet the rule at which its tree was lost."""
+
+    uuid: str
+    name: str
+    broken: tuple[str, ...] = ()  # parts of the inventory, or traits and aggregates
+    # Of the inventory, where the rule is about one.
+    asked: int | None = None
+    used: int | None = None
+    capacity: int | None = None
+    min_unit: int | None = None
+    max_unit: int | None = None
+    step_size: int | None = None
+
+    @property
+    def free(self) -> int:
+        return max(0, (self.capacity or 0) - (self.used or 0))
+
+    @property
+    def lacking(self) -> int:
+        """How much more would have to be free."""
+        return max(0, (self.asked or 0) - self.free)
+
+
+class TreeReason(Value, frozen=True, kw_only=True):
+    """Where one tree was lost, and why."""
+
+    uuid: str  # of the root
+    name: str
+    stage: int | None  # the number of the stage that the tree did not pass; None: it fits
+    rule: Rule | None = None
+    providers: tuple[ProviderMiss, ...] = ()  # the nearest first
+    providers_more: int = 0  # how many are not shown
+
+
+class Relaxation(Value, frozen=True, kw_only=True):
+    """One rule that, taken out or lowered, gives a candidate: a search with it was made."""
+
+    rule: Rule
+    amount: int | None = None  # lowered to this; None: taken out
+
+    @property
+    def cost(self) -> float:
+        """The share of the rule that is given up."""
+        if self.amount is None or not self.rule.amount:
+            return 1.0
+        return 1 - self.amount / self.rule.amount
+
+
+class Explanation(Value, frozen=True, kw_only=True):
+    """Everything that can be said about one request."""
+
+    verdict: str  # of the whole cloud, or of the tree that was asked about
+    trees: int
+    providers: int
+    stages: tuple[Stage, ...]
+    tree: TreeReason | None = None  # of the tree that was asked about
+    nearest: tuple[TreeReason, ...] = ()  # trees that came furthest, where none fits
+    relaxations: tuple[Relaxation, ...] = ()  # the smallest first; none where it fits
+    complete: bool = True  # whether every relaxation was tried

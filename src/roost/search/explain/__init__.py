@@ -1,0 +1,1 @@
+"""Why a request does not fit, and what would let it."""

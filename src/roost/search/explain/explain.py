@@ -1,0 +1,45 @@
+"""One query on one index -> why it fits or does not."""
+
+from msgspec.structs import replace as evolve
+
+from roost import reasons
+from roost.query import CandidateQuery
+from roost.reasons import Explanation
+from roost.search.combine import Work
+from roost.search.explain.funnel import Funnel
+from roost.search.explain.relax import Relaxer
+from roost.search.explain.trees import nearest, reason_of
+from roost.search.explain.views import emptied, has_candidate
+from roost.search.index import Index
+
+
+def explain(
+    index: Index, query: CandidateQuery, *, root: int | None = None, work: Work | None = None
+) -> Explanation:
+    """Why does this request not fit, and what would let it?
+
+    With the row of a root the verdict and the relaxations are about its tree; the funnel is
+    always about the whole cloud.
+    """
+    work = Work() if work is None else work
+    query = evolve(query, limit=None)
+    funnel = Funnel(index, query, work)
+    tree = None if root is None else reason_of(funnel, root)
+    fits = len(funnel.left) > 0 if tree is None else tree.stage is None
+    relaxer = Relaxer(index, query, root, work)
+    if fits:
+        verdict = reasons.FITS
+    elif has_candidate(emptied(index, query), query, root, work):
+        verdict = reasons.NOT_NOW
+    else:
+        verdict = reasons.NEVER
+    return Explanation(
+        verdict=verdict,
+        trees=len(funnel.roots),
+        providers=index.live_count,
+        stages=tuple(funnel.stages),
+        tree=tree,
+        nearest=nearest(funnel) if tree is None else (),
+        relaxations=() if fits else relaxer.relaxations(),
+        complete=relaxer.complete,
+    )

@@ -1,0 +1,139 @@
+"""The funnel: rule by rule, how many trees and providers are left.
+
+Each stage is the search itself with the rules so far and no others, so there is no second reading
+of any rule here. Rules that one provider can answer are asked of all trees at once; those between
+providers are asked of the trees that are left by then.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from roost import reasons
+from roost.query import CandidateQuery, RequestGroup
+from roost.reasons import Rule, Stage
+from roost.search.columns import Integers, Mask
+from roost.search.combine import Work
+from roost.search.explain.take_apart import is_between_slots, rules_of, without
+from roost.search.find import Search
+from roost.search.index import Index
+from roost.search.lend import Lenders
+from roost.search.match import AggregateTest, GroupMatcher, Slot, trait_sets_accepted
+
+# The stage of a tree that was never lost.
+SURVIVES = -1
+
+
+class Funnel:
+    """What each rule of a query leaves of the cloud."""
+
+    def __init__(self, index: Index, query: CandidateQuery, work: Work | None = None) -> None:
+        self.index = index
+        self.query = query
+        self.rules = rules_of(query)
+        self.work = Work() if work is None else work
+        rows = index.rows
+        self._end = rows.count
+        self._sharing = index.sharing_rows()
+        roots = np.flatnonzero(index.live_rows() & (rows.parent[: self._end] < 0))
+        self.roots = roots
+        # For each row, which means something for roots alone: the stage that lost the tree.
+        self.lost_at = np.full(self._end, SURVIVES)
+        self.stages: list[Stage] = []
+        for number, rule in enumerate(self.rules):
+            left = roots[self._passing(number, rule, roots)]
+            self.lost_at[np.setdiff1d(roots, left, assume_unique=True)] = number
+            self.stages.append(
+                Stage(
+                    rule=rule,
+                    trees_in=len(roots),
+                    trees_out=len(left),
+                    providers_in=self._provider_count(number, rule, roots, after=False),
+                    providers_out=self._provider_count(number, rule, left, after=True),
+                )
+            )
+            roots = left
+        self.left = roots
+
+    def until(self, number: int, *, after: bool) -> CandidateQuery:
+        """The query with the rules before the stage alone, or also with that of the stage."""
+        return without(self.query, self.rules[number + after :])
+
+    def slots_at(self, number: int, rule: Rule, *, after: bool) -> Sequence[Slot]:
+        """What a stage that is about a group asks of one provider each."""
+        group = _group(self.until(number, after=after), rule)
+        matcher = GroupMatcher(self.index, group)
+        if group.one_provider or rule.kind != reasons.RESOURCES:
+            return matcher.slots
+        # Each class of the unsuffixed group may come from another provider.
+        if not after:
+            return [Slot(matcher, {})]
+        asked = self.index.classes.ids[rule.names[0]]
+        return [slot for slot in matcher.slots if asked in slot.demands]
+
+    # -- trees ---------------------------------------------------------------------------------
+
+    def _passing(self, number: int, rule: Rule, roots: Integers) -> Mask:
+        if not len(roots):
+            return np.zeros(0, dtype=np.bool_)
+        if rule.kind in reasons.OF_THE_ROOT:
+            query = self.until(number, after=True)
+            traits = trait_sets_accepted(self.index, query.root_traits)
+            aggregates = AggregateTest(self.index, query.root_aggregates)
+            accepted: Mask = traits[self.index.rows.traits[roots]]
+            return accepted & aggregates.accepts(self.index, roots, spanning=False)
+        if is_between_slots(rule):
+            return self._having_a_way(number, rule, roots)
+        passing = np.ones(len(roots), dtype=np.bool_)
+        for slot in self.slots_at(number, rule, after=True):
+            passing &= self._served(slot)[roots]
+        return passing
+
+    def _served(self, slot: Slot) -> Mask:
+        """For each root, whether its tree can fill the slot."""
+        self.work.rows_examined += self._end
+        rows = self.index.rows
+        served = np.zeros(self._end, dtype=np.bool_)
+        served[rows.root[slot.local(self.index, 0, self._end)]] = True
+        reach = Lenders(self.index, slot, self._sharing).reach
+        if reach is not None:
+            served |= reach[rows.tree_aggregates[: self._end]]
+        return served
+
+    def _having_a_way(self, number: int, rule: Rule, roots: Integers) -> Mask:
+        search = Search(self.index, self.until(number, after=True), None, None, self.work)
+        if rule.kind != reasons.CAPACITY:
+            # What groups take together is asked last: it is what a full cloud fails by.
+            search.rules.contended = set()
+        found = np.zeros(self._end, dtype=np.bool_)
+        for combination in search.batches():
+            found[combination.options.roots[combination.possible()]] = True
+        return found[roots]
+
+    # -- providers -----------------------------------------------------------------------------
+
+    def _provider_count(self, number: int, rule: Rule, roots: Integers, *, after: bool) -> int:
+        rows = self.index.rows
+        if rule.group is None or is_between_slots(rule):
+            return int((rows.last[roots] - roots + 1).sum())
+        able = np.zeros(self._end, dtype=np.bool_)
+        for slot in self.slots_at(number, rule, after=after):
+            able[slot.local(self.index, 0, self._end)] = True
+        return int(np.count_nonzero(able & self._available(roots)))
+
+    def _available(self, roots: Integers) -> Mask:
+        """Which rows stand in one of these trees, or lend to one."""
+        rows = self.index.rows
+        chosen = np.zeros(self._end, dtype=np.bool_)
+        chosen[roots] = True
+        available = chosen[rows.root[: self._end]]
+        if len(self._sharing) and len(roots):
+            sets = np.unique(rows.tree_aggregates[roots]).tolist()
+            names = {name for each in sets for name in self.index.aggregate_sets.members[each]}
+            for row in self._sharing.tolist():
+                available[row] |= not names.isdisjoint(self.index.row_aggregates(row))
+        return available
+
+
+def _group(query: CandidateQuery, rule: Rule) -> RequestGroup:
+    return next(group for group in query.groups if group.suffix == rule.group)

@@ -1,0 +1,180 @@
+"""A query as a list of single rules, each of which can be taken out of it."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from msgspec.structs import replace as evolve
+
+from roost import reasons
+from roost.query import AggregateRule, CandidateQuery, Elsewhere, RequestGroup, TraitRule
+from roost.reasons import Rule
+
+_FORBIDDING = (
+    reasons.ROOT_FORBIDDEN,
+    reasons.ROOT_NOT_MEMBER_OF,
+    reasons.FORBIDDEN,
+    reasons.NOT_MEMBER_OF,
+)
+
+
+def rules_of(query: CandidateQuery) -> list[Rule]:
+    """Every rule of a query, in the order in which a funnel asks them.
+
+    What one provider can answer comes before what only a combination of them can.
+    """
+    return [
+        *_set_rules(reasons.ROOT_REQUIRED, reasons.ROOT_FORBIDDEN, None, query.root_traits),
+        *_set_rules(
+            reasons.ROOT_MEMBER_OF, reasons.ROOT_NOT_MEMBER_OF, None, query.root_aggregates
+        ),
+        *(rule for group in query.groups for rule in _group_rules(group)),
+        *(rule for group in query.groups for rule in _traits_together(group)),
+        *_rules_between_groups(query),
+    ]
+
+
+def is_between_slots(rule: Rule) -> bool:
+    """Whether only a combination of providers can meet or break the rule."""
+    if rule.kind == reasons.REQUIRED:
+        # The providers of the unsuffixed group have them together.
+        return not rule.group
+    return rule.kind in reasons.BETWEEN_GROUPS
+
+
+def without(query: CandidateQuery, rules: Iterable[Rule]) -> CandidateQuery:
+    """The query with these rules taken out. Capacity is no part of a query, and stays."""
+    for rule in rules:
+        query = _without(query, rule)
+    return query
+
+
+def with_amount(query: CandidateQuery, rule: Rule, amount: int) -> CandidateQuery:
+    """The query with another amount of the class that the rule is about."""
+    [name] = rule.names
+    return _with_group(
+        query, rule, lambda group: evolve(group, resources={**group.resources, name: amount})
+    )
+
+
+def _group_rules(group: RequestGroup) -> Iterator[Rule]:
+    suffix = group.suffix
+    for name, amount in group.resources.items():
+        yield Rule(kind=reasons.RESOURCES, group=suffix, names=(name,), amount=amount)
+    on_each = group.traits if group.one_provider else TraitRule(forbidden=group.traits.forbidden)
+    yield from _set_rules(reasons.REQUIRED, reasons.FORBIDDEN, suffix, on_each)
+    yield from _set_rules(reasons.MEMBER_OF, reasons.NOT_MEMBER_OF, suffix, group.aggregates)
+    if group.in_tree is not None:
+        yield Rule(kind=reasons.IN_TREE, group=suffix, names=(group.in_tree,))
+    if group.in_subtree is not None:
+        yield Rule(kind=reasons.IN_SUBTREE, group=suffix, names=(group.in_subtree,))
+
+
+def _traits_together(group: RequestGroup) -> Iterator[Rule]:
+    if not group.one_provider and group.resources:
+        together = TraitRule(required=group.traits.required)
+        yield from _set_rules(reasons.REQUIRED, reasons.FORBIDDEN, group.suffix, together)
+
+
+def _rules_between_groups(query: CandidateQuery) -> Iterator[Rule]:
+    suffixed = tuple(group.suffix for group in query.groups if group.one_provider)
+    if query.isolate and len(suffixed) > 1:
+        yield Rule(kind=reasons.GROUP_POLICY, names=suffixed)
+    for suffixes in dict.fromkeys(query.isolated):
+        yield Rule(kind=reasons.ISOLATE, names=tuple(sorted(suffixes)))
+    for suffixes in dict.fromkeys(query.same_subtree):
+        # One provider is always in its own subtree.
+        if len(suffixes) > 1:
+            yield Rule(kind=reasons.SAME_SUBTREE, names=tuple(sorted(suffixes)))
+    for each in dict.fromkeys(query.elsewhere):
+        inside, outside = tuple(sorted(each.inside)), tuple(sorted(each.outside))
+        yield Rule(kind=reasons.ELSEWHERE, names=inside, outside=outside)
+    asked = [name for group in query.groups for name in group.resources]
+    contended = tuple(dict.fromkeys(name for name in asked if asked.count(name) > 1))
+    if contended:
+        yield Rule(kind=reasons.CAPACITY, names=contended)
+
+
+def _set_rules(
+    required: str, forbidden: str, suffix: str | None, rule: TraitRule | AggregateRule
+) -> Iterator[Rule]:
+    for names in dict.fromkeys(rule.required):
+        yield Rule(kind=required, group=suffix, names=tuple(sorted(names)))
+    for name in sorted(rule.forbidden):
+        yield Rule(kind=forbidden, group=suffix, names=(name,))
+
+
+# ---------------------------------------------------------------------------------------------
+# Taking out
+
+
+def _without(query: CandidateQuery, rule: Rule) -> CandidateQuery:
+    match rule.kind:
+        case reasons.ROOT_REQUIRED | reasons.ROOT_FORBIDDEN:
+            return evolve(query, root_traits=_less_traits(query.root_traits, rule))
+        case reasons.ROOT_MEMBER_OF | reasons.ROOT_NOT_MEMBER_OF:
+            return evolve(query, root_aggregates=_less_aggregates(query.root_aggregates, rule))
+        case reasons.GROUP_POLICY:
+            return evolve(query, isolate=False)
+        case reasons.ISOLATE:
+            return evolve(query, isolated=_other_than(query.isolated, rule))
+        case reasons.SAME_SUBTREE:
+            # Without a subtree there is no elsewhere.
+            names = frozenset(rule.names)
+            return evolve(
+                query,
+                same_subtree=_other_than(query.same_subtree, rule),
+                elsewhere=tuple(each for each in query.elsewhere if each.inside != names),
+            )
+        case reasons.ELSEWHERE:
+            named = Elsewhere(inside=frozenset(rule.names), outside=frozenset(rule.outside))
+            return evolve(query, elsewhere=tuple(each for each in query.elsewhere if each != named))
+        case reasons.CAPACITY:
+            return query
+    return _with_group(query, rule, lambda group: _less(group, rule))
+
+
+def _other_than(sets: tuple[frozenset[str], ...], rule: Rule) -> tuple[frozenset[str], ...]:
+    names = frozenset(rule.names)
+    return tuple(each for each in sets if each != names)
+
+
+def _with_group(
+    query: CandidateQuery, rule: Rule, change: Callable[[RequestGroup], RequestGroup]
+) -> CandidateQuery:
+    groups = (change(group) if group.suffix == rule.group else group for group in query.groups)
+    return evolve(query, groups=tuple(groups))
+
+
+def _less(group: RequestGroup, rule: Rule) -> RequestGroup:
+    match rule.kind:
+        case reasons.RESOURCES:
+            kept = {
+                name: amount for name, amount in group.resources.items() if name not in rule.names
+            }
+            return evolve(group, resources=kept)
+        case reasons.REQUIRED | reasons.FORBIDDEN:
+            return evolve(group, traits=_less_traits(group.traits, rule))
+        case reasons.MEMBER_OF | reasons.NOT_MEMBER_OF:
+            return evolve(group, aggregates=_less_aggregates(group.aggregates, rule))
+        case reasons.IN_TREE:
+            return evolve(group, in_tree=None)
+        case reasons.IN_SUBTREE:
+            return evolve(group, in_subtree=None)
+    raise AssertionError(rule.kind)
+
+
+def _less_traits(traits: TraitRule, rule: Rule) -> TraitRule:
+    required, forbidden = _less_sets(traits.required, traits.forbidden, rule)
+    return TraitRule(required=required, forbidden=forbidden)
+
+
+def _less_aggregates(aggregates: AggregateRule, rule: Rule) -> AggregateRule:
+    required, forbidden = _less_sets(aggregates.required, aggregates.forbidden, rule)
+    return AggregateRule(required=required, forbidden=forbidden)
+
+
+def _less_sets(
+    required: tuple[frozenset[str], ...], forbidden: frozenset[str], rule: Rule
+) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
+    if rule.kind in _FORBIDDING:
+        return required, forbidden.difference(rule.names)
+    return _other_than(required, rule), forbidden

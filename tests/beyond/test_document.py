@@ -1,0 +1,91 @@
+"""docs/beyond.md is true: a running server gives every answer that the page shows."""
+
+import json
+import re
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from beyond.page import ANYTHING, PAGE, Section, Step, cloud, matches, sections
+from roost_server import RoostServer
+from scenarios.reader import read_providers
+from world import HEADERS, build, load, uuid_of
+
+TEXT = PAGE.read_text(encoding="utf-8")
+SECTIONS = sections(TEXT)
+
+
+class Told:
+    """The page on a server of its own, played from top to bottom: sections may change things."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+        self._played = 0
+        self._last = httpx.Response(200, json={})
+
+    def play(self, section: Section) -> None:
+        for earlier in SECTIONS[self._played : SECTIONS.index(section)]:
+            for step in earlier.steps:
+                self._send(step)
+        self._played = SECTIONS.index(section) + 1
+        for step in section.steps:
+            self._check(step)
+
+    def _send(self, step: Step) -> httpx.Response:
+        target = step.target
+        for key in re.findall(r"<(\w+)>", target):
+            target = target.replace(f"<{key}>", quote(str(self._last.json()[key])))
+        self._last = self._client.request(step.method, target, headers=HEADERS, json=step.body)
+        return self._last
+
+    def _check(self, step: Step) -> None:
+        answer = self._send(step)
+        shown = f"{step.method} {step.target}\n{answer.status_code} {readable(answer.text)}"
+        assert answer.status_code == step.status or (step.status is None and answer.is_success), (
+            shown
+        )
+        if step.answer != ANYTHING:
+            assert matches(step.answer, answer.json()), shown
+
+
+def readable(text: str) -> str:
+    """With names instead of UUIDs, as the page has them."""
+    for line in cloud(TEXT):
+        name = line.split()[0]
+        text = text.replace(uuid_of(name), f"{{{name}}}")
+    return text
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+    folder = tmp_path_factory.mktemp("beyond")
+    with (
+        RoostServer(f"sqlite:///{folder / 'roost.db'}", folder) as server,
+        httpx.Client(base_url=server.url, timeout=30) as client,
+    ):
+        load(build(*read_providers(cloud(TEXT))), client)
+        yield Told(client)
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.title)
+def test_every_answer_is_as_the_page_says(told: Told, section: Section) -> None:
+    told.play(section)
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "is_match"),
+    [
+        ('{"a": 1, "...": "..."}', '{"a": 1, "b": 2}', True),
+        ('{"a": 1}', '{"a": 1, "b": 2}', False),
+        ('{"a": "..."}', "{}", False),
+        ('[1, "..."]', "[1, 2, 3]", True),
+        ('[1, "..."]', "[]", False),
+        ("[1, 2]", "[2, 1]", False),
+        ('"one..."', '"one and two"', True),
+        ('"one..."', '"two"', False),
+    ],
+)
+def test_what_is_left_open(expected: str, found: str, is_match: bool) -> None:
+    assert matches(json.loads(expected), json.loads(found)) is is_match

@@ -1,0 +1,153 @@
+"""GET /events of a running server: streams begin, go on, and end."""
+
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from roost.api import positions
+from roost.client import Client
+from roost_server import RoostServer
+
+HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
+STREAM = {**HEADERS, "accept": "text/event-stream"}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RoostServer]:
+    with RoostServer(f"sqlite:///{tmp_path / 'roost.db'}", tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+def http(server: RoostServer) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.url, headers=HEADERS, timeout=40) as http:
+        yield http
+
+
+def create(http: httpx.Client, name: str) -> str:
+    body = {"name": name, "uuid": str(uuid.uuid4())}
+    assert http.post("/resource_providers", json=body).status_code == 200
+    return body["uuid"]
+
+
+def blocks(response: httpx.Response) -> Iterator[dict[str, str]]:
+    """The fields of one block after the other; comments are fields without a name."""
+    block: dict[str, str] = {}
+    for line in response.iter_lines():
+        if line:
+            name, _, value = line.partition(":")
+            block[name] = value.removeprefix(" ")
+        else:
+            yield block
+            block = {}
+
+
+def events(response: httpx.Response) -> Iterator[dict[str, str]]:
+    return (block for block in blocks(response) if "event" in block)
+
+
+def test_a_stream_tells_at_once(http: httpx.Client) -> None:
+    with http.stream("GET", "/events", headers=STREAM) as response:
+        assert response.status_code == 200
+        assert response.headers["content-type"] == "text/event-stream"
+        stream = blocks(response)
+        assert next(stream) == {"retry": "100"}
+        begun = time.monotonic()
+        host = create(http, "host")
+        block = next(each for each in stream if "event" in each)
+        assert time.monotonic() - begun < 5
+    assert block["event"] == "provider"
+    assert httpx.Response(200, text=block["data"]).json() == {
+        "kind": "provider",
+        "resource_provider": host,
+        "tree": host,
+    }
+
+
+def test_a_client_that_comes_back_misses_nothing(http: httpx.Client) -> None:
+    with http.stream("GET", "/events", headers=STREAM) as response:
+        stream = events(response)
+        create(http, "one")
+        last = next(stream)["id"]
+    create(http, "two")
+    create(http, "three")
+    # What its URL says is older.
+    target = "/events?after=" + positions.write({1: 1}) + "&wait=1"
+    again = {**STREAM, "last-event-id": last}
+    with http.stream("GET", target, headers=again) as response:
+        assert [block["event"] for block in events(response)] == ["provider", "provider"]
+
+
+def test_a_stream_whose_position_is_gone_is_reset(http: httpx.Client) -> None:
+    target = f"/events?after={positions.write({12345: 7})}"
+    assert http.get(target).status_code == 410
+    with http.stream("GET", target, headers=STREAM) as response:
+        stream = events(response)
+        reset = next(stream)
+        assert reset["event"] == "reset"
+        create(http, "host")
+        assert next(stream)["event"] == "provider"
+    assert http.get("/events", params={"after": reset["id"]}).json()["events"]
+
+
+def test_a_stream_ends_in_time(http: httpx.Client) -> None:
+    begun = time.monotonic()
+    with http.stream("GET", "/events?wait=1", headers=STREAM) as response:
+        response.read()
+    assert 0.9 < time.monotonic() - begun < 5
+
+
+def test_only_so_many_may_wait(http: httpx.Client) -> None:
+    def long() -> Any:
+        return http.stream("GET", "/events", headers=STREAM)
+
+    with long() as one, long() as other:
+        assert (one.status_code, other.status_code) == (200, 200)
+        position = http.get("/events").json()["position"]
+        refused = http.get(f"/events?after={position}&wait=5")
+        assert refused.status_code == 503
+        assert int(refused.headers["retry-after"]) >= 1
+        # Who does not wait is answered, and so is everybody else.
+        assert http.get(f"/events?after={position}").status_code == 200
+        assert http.get("/resource_providers").status_code == 200
+    # The server notices that they are gone when it has something to say.
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        create(http, str(uuid.uuid4()))
+        with long() as response:
+            if response.status_code == 200:
+                return
+        time.sleep(0.2)
+    raise AssertionError("places are not given back")
+
+
+def test_streams_end_when_the_server_stops(server: RoostServer, http: httpx.Client) -> None:
+    with http.stream("GET", "/events", headers=STREAM) as response:
+        stream = blocks(response)
+        next(stream)
+        begun = time.monotonic()
+        server.process.terminate()
+        # Neither cut off nor kept waiting.
+        assert [block for block in stream if "event" in block] == []
+        assert time.monotonic() - begun < 10
+    assert server.process.wait(15) == 0
+
+
+def test_two_workers(tmp_path: Path) -> None:
+    """What one process writes is told by the other."""
+    url = f"sqlite:///{tmp_path / 'roost.db'}"
+    with (
+        RoostServer(url, tmp_path) as one,
+        RoostServer(url, tmp_path) as two,
+        Client(one.url) as writer,
+        Client(two.url) as watcher,
+    ):
+        position = watcher.events().position
+        host = writer.create_provider("host")
+        (event,) = watcher.events(position, wait=10).events
+        assert event.provider_uuid == host.uuid

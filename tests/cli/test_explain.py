@@ -1,0 +1,112 @@
+"""`roost explain` and `roost capacity`, as a user runs them."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from roost_server import RoostServer, command
+from world import build, load, provider, uuid_of
+
+WORLD = build(
+    provider("host1", {"DISK_GB": 100}),
+    provider("numa0", {"VCPU": 4, "MEMORY_MB": 4096}, parent="host1", used={"MEMORY_MB": 2048}),
+    provider("numa1", {"VCPU": 4, "MEMORY_MB": 4096}, parent="host1", traits=["HW_NUMA_ROOT"]),
+    provider("host2", {"VCPU": 2, "MEMORY_MB": 1024}),
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoostServer]:
+    folder: Path = tmp_path_factory.mktemp("explain")
+    with (
+        RoostServer(f"sqlite:///{folder / 'roost.db'}", folder) as server,
+        httpx.Client(base_url=server.url, timeout=30) as client,
+    ):
+        load(WORLD, client)
+        yield server
+
+
+def roost(server: RoostServer, *arguments: str, status: int = 0) -> str:
+    done = subprocess.run(
+        command(*arguments),
+        env={**os.environ, "ROOST_URL": server.url, "ROOST_TOKEN": "admin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout if status == 0 else done.stderr
+
+
+def test_a_request_that_does_not_fit(server: RoostServer) -> None:
+    lines = roost(server, "explain", "resources=VCPU:2,MEMORY_MB:6144").splitlines()
+    assert lines[0].split() == ["rule", "trees", "left", "lost", "providers", "of"]
+    assert lines[1].split() == [
+        "all",
+        "2",
+        "4",
+    ]
+    assert lines[2].split() == ["VCPU", "2", "2", "3", "4"]
+    assert lines[3].split() == ["MEMORY_MB", "6,144", "0", "2", "0", "4"]
+    # Numbers stand under each other.
+    assert lines[2].index("3") == lines[3].rindex("0")
+    [of_numa1] = [line.split() for line in lines if line.strip().startswith("numa1")]
+    assert " ".join(of_numa1) == "numa1 MEMORY_MB 6,144 asked, 4,096 free of 4,096 units ok"
+    assert lines[-1] == (
+        "No tree fits, and none would if all were empty: host1, the nearest, fails at MEMORY_MB "
+        "6,144 (numa1: 6,144 asked, 4,096 free of 4,096; units ok); it would fit with 2 GB less "
+        "memory (MEMORY_MB:4096)."
+    )
+
+
+def test_one_tree(server: RoostServer) -> None:
+    query = "resources=VCPU:2,MEMORY_MB:2048"
+    shown = roost(server, "explain", query, "--tree", "host2").splitlines()
+    assert shown[-1].startswith("host2 does not fit, and would not if it were empty: it fails at")
+    assert roost(server, "explain", query, "--tree", uuid_of("numa0")).splitlines()[-1] == (
+        "host1 fits."
+    )
+
+
+def test_a_request_that_fits(server: RoostServer) -> None:
+    assert roost(server, "explain", "resources=VCPU:1").splitlines()[-1] == "2 trees fit."
+
+
+def test_explain_as_json(server: RoostServer) -> None:
+    found = json.loads(roost(server, "explain", "resources=VCPU:5", "--json"))
+    assert found["verdict"] == "never"
+    assert [each["amount"] for each in found["relaxations"]] == [4]
+
+
+def test_capacity(server: RoostServer) -> None:
+    lines = roost(server, "capacity", "resources=VCPU:1,MEMORY_MB:1024").splitlines()
+    assert [line.split()[:2] for line in lines[:-1]] == [["6", "host1"], ["1", "host2"]]
+    assert lines[-1] == "7 more of this request fit in 2 trees."
+    found = json.loads(roost(server, "capacity", "resources=VCPU:1&limit=2", "--json"))
+    assert (found["count"], found["complete"]) == (2, False)
+    assert "At least 2 more" in roost(server, "capacity", "resources=VCPU:1&limit=2")
+    assert roost(server, "capacity", "resources=VCPU:9") == "0 more of this request fit.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("explain", "VCPU"), "not a query like"),
+        (("explain", "resources=VCPU"), "Badly formed resources"),
+        (("explain", "resources=VCPU:1", "--tree", "nobody"), "there is no provider nobody"),
+        (("explain", "resources=CUSTOM_X:1"), "No such resource class CUSTOM_X"),
+        (("capacity", "resources=VCPU:1&required=CUSTOM_X"), "No such trait(s): CUSTOM_X"),
+        (("capacity", "resources=VCPU:1&tree=x"), "'tree' does not match"),
+    ],
+)
+def test_what_cannot_be_told(
+    server: RoostServer, arguments: tuple[str, ...], expected: str
+) -> None:
+    assert expected in roost(server, *arguments, status=1)

@@ -1,0 +1,125 @@
+"""The client's verbs beyond the API, on a real server and without one."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from roost.api import positions
+from roost.client import BadRequest, Client, Conflict, Consumer, Gone, Inventory, direct
+from roost_server import RoostServer
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoostServer]:
+    folder = tmp_path_factory.mktemp("client")
+    with RoostServer(f"sqlite:///{folder / 'roost.db'}", folder) as server:
+        yield server
+
+
+@pytest.fixture(params=["http", "direct"])
+def client(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Client]:
+    """The same client over HTTP and in this process."""
+    if request.param == "direct":
+        with direct(f"sqlite:///{tmp_path / 'roost.db'}", sync=True) as client:
+            yield client
+    else:
+        with Client(request.getfixturevalue("server").url) as client:
+            yield client
+
+
+@pytest.fixture
+def rack(client: Client) -> str:
+    """The aggregate of two hosts with room for two each."""
+    aggregate = str(uuid.uuid4())
+    for _ in range(2):
+        host = client.create_provider(f"host-{uuid.uuid4()}")
+        stock = client.set_inventories(host.uuid, {"VCPU": Inventory(total=2)}, host.generation)
+        client.set_provider_aggregates(host.uuid, {aggregate}, stock.generation)
+    return aggregate
+
+
+def somebody() -> Consumer:
+    return Consumer(
+        uuid=str(uuid.uuid4()),
+        allocations={},
+        project_id="project",
+        user_id="user",
+        consumer_type="INSTANCE",
+    )
+
+
+def test_placing(client: Client, rack: str) -> None:
+    one, other = somebody(), somebody()
+    query = {"resources": "VCPU:1", "member_of": rack}
+    placed = client.place(query, [one, other], order="pack", apart=True)
+    assert placed.keys() == {one.uuid, other.uuid}
+    assert placed[one.uuid].allocations.keys() != placed[other.uuid].allocations.keys()
+    for uuid_, candidate in placed.items():
+        assert client.consumer(uuid_).allocations == candidate.allocations
+        assert candidate.mappings == {"": list(candidate.allocations)}
+    with pytest.raises(Conflict) as full:
+        client.place(f"resources=VCPU:2&member_of={rack}", [somebody()])
+    assert full.value.code == "placement.no_candidates"
+
+
+def test_placing_again_under_the_same_key(client: Client, rack: str) -> None:
+    key, consumers = str(uuid.uuid4()), [somebody()]
+    query = {"resources": "VCPU:2", "member_of": rack}
+    placed = client.place(query, consumers, idempotency_key=key)
+    assert client.place(query, consumers, idempotency_key=key) == placed
+    with pytest.raises(Conflict) as reused:
+        client.place(query, [somebody()], idempotency_key=key)
+    assert reused.value.code == "placement.idempotency_key_reused"
+
+
+def test_bad_wishes(client: Client) -> None:
+    with pytest.raises(BadRequest, match="colour"):
+        client.place({"colour": "red"}, [somebody()])
+    with pytest.raises(BadRequest, match="consumers"):
+        client.place("resources=VCPU:1", [])
+
+
+def test_watching(client: Client, rack: str) -> None:
+    begin = client.events()
+    assert begin.events == []
+    consumer = somebody()
+    placed = client.place({"resources": "VCPU:1", "member_of": rack}, [consumer])
+    (host,) = placed[consumer.uuid].allocations
+    found = client.events(begin.position, wait=5, kinds=["allocations"], tree=host)
+    (event,) = found.events
+    assert (event.kind, event.provider_uuid, event.root_uuid) == ("allocations", host, host)
+    assert event.usage == {"VCPU": 1}
+    assert client.events(found.position).events == []
+    client.delete_consumer(consumer.uuid)
+    again = client.events(begin.position, kinds=["allocations", "provider"])
+    assert [each.usage for each in again.events] == [{"VCPU": 1}, {"VCPU": -1}]
+
+
+def test_a_position_that_nobody_gave(client: Client) -> None:
+    with pytest.raises(BadRequest, match="after"):
+        client.events("nonsense")
+    with pytest.raises(Gone) as gone:
+        # A writer that there never was.
+        client.events(positions.write({12345: 7}))
+    assert gone.value.code == "placement.events.position_gone"
+
+
+def test_a_lost_answer_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roost.client.transport.time.sleep", lambda _: None)
+    bodies = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/":
+            return httpx.Response(200, json={"versions": [{"max_version": "1.39"}]})
+        bodies.append(request.content)
+        if len(bodies) == 1:
+            raise httpx.ReadTimeout("late")
+        return httpx.Response(200, json={"placements": {}})
+
+    client = Client("http://scripted", transport=httpx.MockTransport(answer))
+    assert client.place("resources=VCPU:1", [somebody()]) == {}
+    assert bodies[0] == bodies[1]
+    assert b"idempotency_key" in bodies[0]

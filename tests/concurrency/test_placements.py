@@ -1,0 +1,209 @@
+"""Placements that race: a cloud is filled exactly, and nobody is placed twice or by half."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+from races import at_once, claim, dump, provider, put, refusals, uid, used
+from sqlalchemy import text
+
+from roost.errors import ConsumerGenerationConflict, KeyReused, NoCandidates
+from roost.model import NewConsumer, Placed
+from roost.operations.consumer_reads import read_consumer
+from roost.operations.place import Key, Wish, place
+from roost.query import CandidateQuery, RequestGroup
+from roost.service import Roost
+from roost.store import answers
+
+OpenRoost = Callable[[], Roost]
+
+
+def wish(*names: str, key: str | None = None, vcpus: int = 1, **fields: Any) -> Wish:
+    """A place for each of these consumers; equal ones have the same digest."""
+    query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": vcpus}),))
+    consumers = tuple(
+        NewConsumer(uuid=uid(name), project_id="p", user_id="u", consumer_type="INSTANCE")
+        for name in names
+    )
+    found = Key(key_digest=digest(key), body_digest=digest(f"{names} {vcpus}")) if key else None
+    return Wish(query=query, consumers=consumers, key=found, **fields)
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def hosts_of(placed: Sequence[Placed]) -> list[str]:
+    return [host for each in placed for host in each.candidate.allocations]
+
+
+def hosts(roost: Roost, count: int, vcpus: int) -> list[str]:
+    names = [f"host{number}" for number in range(count)]
+    for name in names:
+        provider(roost, name, VCPU=vcpus)
+    return names
+
+
+def used_in_all(roost: Roost, names: Sequence[str]) -> list[int]:
+    return [used(roost, name, "VCPU") for name in names]
+
+
+@pytest.mark.parametrize("fill", [True, False])
+def test_many_placers_fill_a_cloud_exactly(open_roost: OpenRoost, fill: bool) -> None:
+    """Sixteen of two services want a place each; there are twelve, one on each host or four."""
+    services = [open_roost(), open_roost()]
+    names = hosts(services[0], 6, 2)
+    wishes = [
+        partial(place, services[number % 2], wish=wish(f"c{number}", fill=fill))
+        for number in range(16)
+    ]
+    results = at_once(wishes)
+    assert used_in_all(services[0], names) == [2] * 6
+    assert {type(refusal) for refusal in refusals(results)} == {NoCandidates}
+    assert len(refusals(results)) == 4
+    for number, result in enumerate(results):
+        held = read_consumer(services[0], consumer_uuid=uid(f"c{number}"))
+        if isinstance(result, NoCandidates):
+            assert held is None
+        else:
+            assert held is not None
+            assert list(held.allocations) == hosts_of(result)
+
+
+def test_groups_are_placed_as_a_whole_or_not_at_all(open_roost: OpenRoost) -> None:
+    services = [open_roost(), open_roost()]
+    names = hosts(services[0], 5, 2)
+    wishes = [
+        partial(place, services[number % 2], wish=wish(*(f"c{number}-{n}" for n in range(3))))
+        for number in range(6)
+    ]
+    results = at_once(wishes)
+    placed = [result for result in results if not isinstance(result, NoCandidates)]
+    # Ten places, three for each.
+    assert len(placed) == 3
+    assert sum(used_in_all(services[0], names)) == 9
+    for number, result in enumerate(results):
+        found = [read_consumer(services[1], consumer_uuid=uid(f"c{number}-{n}")) for n in range(3)]
+        refused = isinstance(result, NoCandidates)
+        assert [each is None for each in found] == [refused] * 3
+
+
+def test_apart_is_on_different_roots(open_roost: OpenRoost) -> None:
+    """Anti-affinity, with hosts whose resources are in their children."""
+    roost, other = open_roost(), open_roost()
+    for number in range(4):
+        provider(roost, f"host{number}")
+        for child in "ab":
+            provider(roost, f"host{number}-{child}", f"host{number}", VCPU=4)
+    results = at_once(
+        [
+            partial(
+                place,
+                service,
+                wish=wish(*(f"{index}-{number}-{n}" for n in range(4)), apart=True),
+            )
+            for number in range(3)
+            for index, service in enumerate((roost, other))
+        ]
+    )
+    assert refusals(results) == []
+    root_of = {uid(f"host{n}-{child}"): n for n in range(4) for child in "ab"}
+    for result in results:
+        assert sorted(root_of[host] for host in hosts_of(result)) == [0, 1, 2, 3]
+    with pytest.raises(NoCandidates, match="no 5 of the"):
+        place(roost, wish=wish(*"abcde", apart=True))
+
+
+def test_the_same_key_at_once_claims_once(open_roost: OpenRoost) -> None:
+    services = [open_roost(), open_roost()]
+    names = hosts(services[0], 3, 4)
+    same = wish("a", "b", key="k")
+    results = at_once([partial(place, services[number % 2], wish=same) for number in range(8)])
+    assert refusals(results) == []
+    assert all(result == results[0] for result in results)
+    assert sum(used_in_all(services[0], names)) == 2
+
+
+def test_the_same_key_at_once_for_the_last_place(open_roost: OpenRoost) -> None:
+    """Whoever comes second finds no room, since it has it already."""
+    services = [open_roost(), open_roost()]
+    hosts(services[0], 1, 1)
+    results = at_once(
+        [partial(place, services[number % 2], wish=wish("a", key="k")) for number in range(6)]
+    )
+    assert refusals(results) == []
+    assert used(services[0], "host0", "VCPU") == 1
+
+
+def test_an_answer_that_was_lost_is_given_again(open_roost: OpenRoost) -> None:
+    """By another service, and even if there is no room left, and the consumer is gone."""
+    first, second = open_roost(), open_roost()
+    names = hosts(first, 1, 2)
+    answer = place(first, wish=wish("a", "b", key="k"))
+    before = dump(first.store.engine)
+    assert place(second, wish=wish("a", "b", key="k")) == answer
+    assert dump(first.store.engine) == before
+    put(first, claim("a", {}, expected_generation=1))
+    assert place(second, wish=wish("a", "b", key="k")) == answer
+    assert used_in_all(first, names) == [1]
+
+
+def test_a_key_is_for_one_request(open_roost: OpenRoost) -> None:
+    roost = open_roost()
+    hosts(roost, 2, 4)
+    place(roost, wish=wish("a", key="k"))
+    before = dump(roost.store.engine)
+    with pytest.raises(KeyReused):
+        place(roost, wish=wish("b", key="k"))
+    assert dump(roost.store.engine) == before
+    place(roost, wish=wish("b", key="K"))
+
+
+def test_old_keys_are_forgotten(open_roost: OpenRoost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "TRIM_INTERVAL", 1)
+    roost = open_roost()
+    hosts(roost, 1, 8)
+    place(roost, wish=wish("a", key="old"))
+    with roost.store.engine.begin() as connection:
+        connection.execute(text("UPDATE roost_placements SET created_at = '2001-01-01 00:00:00'"))
+    place(roost, wish=wish("b", key="new"))
+    with roost.store.engine.connect() as connection:
+        keys = connection.scalars(text("SELECT key_digest FROM roost_placements")).all()
+    assert keys == [digest("new")]
+
+
+def test_a_refused_placement_leaves_nothing(open_roost: OpenRoost) -> None:
+    roost = open_roost()
+    hosts(roost, 2, 2)
+    place(roost, wish=wish("a"))
+    before = dump(roost.store.engine)
+    with pytest.raises(ConsumerGenerationConflict):
+        place(roost, wish=wish("b", "a", key="k"))
+    with pytest.raises(NoCandidates, match="no 4 of the 2 candidates"):
+        place(roost, wish=wish(*"bcde", key="k"))
+    with pytest.raises(NoCandidates, match="nothing has room"):
+        place(roost, wish=wish("b", vcpus=3))
+    assert dump(roost.store.engine) == before
+    # The key is still good.
+    place(roost, wish=wish("b", key="k"))
+
+
+def test_one_takes_what_the_index_of_another_has_not_seen(open_roost: OpenRoost) -> None:
+    """The loser tries the next candidate, and the client never hears of it."""
+    first, second = open_roost(), open_roost()
+    names = hosts(first, 2, 1)
+    results = at_once(
+        [partial(place, service, wish=wish(str(n))) for n, service in enumerate((first, second))]
+    )
+    assert refusals(results) == []
+    assert used_in_all(first, names) == [1, 1]
+
+
+def test_filling_and_taking_turns(roost: Roost) -> None:
+    names = hosts(roost, 3, 4)
+    place(roost, wish=wish(*"abcd", fill=True))
+    assert sorted(used_in_all(roost, names)) == [0, 0, 4]
+    place(roost, wish=wish(*"efgh"))
+    assert sorted(used_in_all(roost, names)) == [2, 2, 4]

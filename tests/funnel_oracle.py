@@ -1,0 +1,249 @@
+"""What an explanation must say, read literally: every assignment, rule after rule.
+
+Like `oracle`, slow and without anything clever. A rule is known by the parts that it names.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from msgspec.structs import replace as evolve
+
+import oracle
+from roost.query import AggregateRule, CandidateQuery, RequestGroup, TraitRule
+from world import World, WorldProvider
+
+
+class Count(NamedTuple):
+    """What one rule left."""
+
+    kind: str
+    group: str | None
+    names: tuple[str, ...]
+    trees_in: int
+    trees_out: int
+    providers_in: int
+    providers_out: int
+
+
+# Whether a provider that serves these classes of a group passes; `root` is that of its own tree.
+Test = Callable[[WorldProvider], bool]
+
+
+class Condition(NamedTuple):
+    """A rule that is asked of one provider at a time."""
+
+    kind: str
+    group: RequestGroup
+    names: tuple[str, ...]
+    test: Test
+
+
+def funnel(world: World, query: CandidateQuery) -> list[Count]:
+    trees = world.roots
+    counts: list[Count] = []
+
+    def note(
+        kind: str,
+        group: str | None,
+        names: tuple[str, ...],
+        left: list[WorldProvider],
+        providers_in: int,
+        providers_out: int,
+    ) -> None:
+        nonlocal trees
+        counts.append(Count(kind, group, names, len(trees), len(left), providers_in, providers_out))
+        trees = left
+
+    for kind, names, test in root_conditions(query):
+        left = [root for root in trees if test(root)]
+        note(kind, None, names, left, size(world, trees), size(world, left))
+    met: list[Condition] = []
+    for group in query.groups:
+        for condition in group_conditions(world, group):
+            left = [root for root in trees if serves(world, root, [*met, condition], condition)]
+            before, after = serving(met, condition), serving([*met, condition], condition)
+            met.append(condition)
+            note(
+                condition.kind,
+                group.suffix,
+                condition.names,
+                left,
+                available_count(world, trees, before),
+                available_count(world, left, after),
+            )
+    rules = list(rules_between(query))
+    for number, (kind, suffix, names, _) in enumerate(rules):
+        tests = [test for *_, test in rules[: number + 1]]
+        left = [
+            root
+            for root in trees
+            if any(
+                all(passes(met, take) for take in assignment.takes)
+                and all(test(assignment) for test in tests)
+                for assignment in oracle.assignments(world, query, root)
+            )
+        ]
+        note(kind, suffix, names, left, size(world, trees), size(world, left))
+    return counts
+
+
+def size(world: World, roots: Iterable[WorldProvider]) -> int:
+    return sum(len(world.tree(root.uuid)) for root in roots)
+
+
+def available_count(world: World, roots: Iterable[WorldProvider], test: Test) -> int:
+    """Distinct providers that these trees can have and that pass."""
+    found = {one.uuid: one for root in roots for one in oracle.available(world, root)}
+    return sum(test(one) for one in found.values())
+
+
+# ---------------------------------------------------------------------------------------------
+# Rules on one provider
+
+
+def root_conditions(query: CandidateQuery) -> Iterator[tuple[str, tuple[str, ...], Test]]:
+    for kind, names, traits in single_traits(query.root_traits, "root_required", "root_forbidden"):
+        yield kind, names, lambda one, traits=traits: oracle.has_traits(one, traits)
+    for kind, names, rule in single_aggregates(
+        query.root_aggregates, "root_member_of", "root_not_member_of"
+    ):
+        yield kind, names, lambda one, rule=rule: oracle.member_of(one.aggregates, rule)
+
+
+def group_conditions(world: World, group: RequestGroup) -> Iterator[Condition]:
+    for name, amount in group.resources.items():
+        yield Condition(
+            "resources",
+            group,
+            (name,),
+            lambda one, name=name, amount=amount: oracle.fits(one, {name: amount}),
+        )
+    required = group.traits.required if group.one_provider else ()
+    on_each = TraitRule(required=required, forbidden=group.traits.forbidden)
+    for kind, names, traits in single_traits(on_each, "required", "forbidden"):
+        yield Condition(
+            kind, group, names, lambda one, traits=traits: oracle.has_traits(one, traits)
+        )
+    for kind, names, rule in single_aggregates(group.aggregates, "member_of", "not_member_of"):
+
+        def test(one: WorldProvider, rule: AggregateRule = rule) -> bool:
+            spanned = frozenset() if group.one_provider else world.root(one).aggregates
+            return oracle.member_of(one.aggregates | spanned, rule)
+
+        yield Condition(kind, group, names, test)
+    if group.in_tree is not None:
+        yield Condition(
+            "in_tree",
+            group,
+            (group.in_tree,),
+            lambda one: oracle.stands_in_tree(world, one, group.in_tree),
+        )
+    if group.in_subtree is not None:
+        yield Condition(
+            "in_subtree",
+            group,
+            (group.in_subtree,),
+            lambda one: group.in_subtree in {a.uuid for a in world.ancestors_and_self(one)},
+        )
+
+
+def single_traits(
+    rule: TraitRule, required: str, forbidden: str
+) -> Iterator[tuple[str, tuple[str, ...], TraitRule]]:
+    for names in dict.fromkeys(rule.required):
+        yield required, tuple(sorted(names)), TraitRule(required=(names,))
+    for name in sorted(rule.forbidden):
+        yield forbidden, (name,), TraitRule(forbidden=frozenset([name]))
+
+
+def single_aggregates(
+    rule: AggregateRule, required: str, forbidden: str
+) -> Iterator[tuple[str, tuple[str, ...], AggregateRule]]:
+    for names in dict.fromkeys(rule.required):
+        yield required, tuple(sorted(names)), AggregateRule(required=(names,))
+    for name in sorted(rule.forbidden):
+        yield forbidden, (name,), AggregateRule(forbidden=frozenset([name]))
+
+
+def serving(met: list[Condition], about: Condition) -> Test:
+    """Who can serve what a condition is about, by the conditions that were met so far.
+
+    A suffixed group is served by one provider. Each class of the unsuffixed group is served on
+    its own, so a condition on one class says nothing of the others.
+    """
+    group = about.group
+    own = [each for each in met if each.group is group]
+    if group.one_provider:
+        return lambda one: all(each.test(one) for each in own)
+    if about.kind == "resources":
+        return lambda one: all(each.test(one) for each in own if each.names == about.names)
+    rest = [each for each in own if each.kind != "resources"]
+    return lambda one: (
+        any(each.test(one) for each in own if each.kind == "resources")
+        and all(each.test(one) for each in rest)
+    )
+
+
+def serves(world: World, root: WorldProvider, met: list[Condition], about: Condition) -> bool:
+    """Whether a tree has a provider for everything that the condition is about."""
+    if about.group.one_provider or about.kind == "resources":
+        test = serving(met, about)
+        return any(test(one) for one in oracle.available(world, root))
+    return all(
+        any(
+            passes(met, oracle.Take(about.group, {name: amount}, one))
+            for one in oracle.available(world, root)
+        )
+        for name, amount in about.group.resources.items()
+    )
+
+
+def passes(met: list[Condition], take: oracle.Take) -> bool:
+    return all(
+        each.test(take.provider)
+        for each in met
+        if each.group.suffix == take.group.suffix
+        and (each.kind != "resources" or each.names[0] in take.resources)
+    )
+
+
+# ---------------------------------------------------------------------------------------------
+# Rules on a whole assignment: those of the oracle, asked of a query with nothing else in it
+
+
+def rules_between(
+    query: CandidateQuery,
+) -> Iterator[tuple[str, str | None, tuple[str, ...], Callable[[oracle.Assignment], bool]]]:
+    def asked(rule: Callable[[oracle.Assignment], bool], **fields: object) -> Callable[..., bool]:
+        bare = {"isolate": False, "isolated": (), "same_subtree": (), "elsewhere": ()}
+        return lambda assignment: rule(
+            assignment._replace(query=evolve(assignment.query, **{**bare, **fields}))
+        )
+
+    for group in query.groups:
+        if not group.one_provider:
+            for names in dict.fromkeys(group.traits.required):
+                yield (
+                    "required",
+                    "",
+                    tuple(sorted(names)),
+                    lambda assignment, names=names: any(
+                        take.provider.traits & names for take in assignment.unsuffixed
+                    ),
+                )
+    suffixed = tuple(group.suffix for group in query.groups if group.one_provider)
+    if query.isolate and len(suffixed) > 1:
+        yield "group_policy", None, suffixed, asked(oracle.isolated, isolate=True)
+    for names in dict.fromkeys(query.isolated):
+        yield "isolate", None, tuple(sorted(names)), asked(oracle.isolate, isolated=(names,))
+    for names in dict.fromkeys(query.same_subtree):
+        if len(names) > 1:
+            test = asked(oracle.same_subtree, same_subtree=(names,))
+            yield "same_subtree", None, tuple(sorted(names)), test
+    for rule in dict.fromkeys(query.elsewhere):
+        test = asked(oracle.elsewhere, elsewhere=(rule,))
+        yield "elsewhere", None, tuple(sorted(rule.inside)), test
+    names_asked = [name for group in query.groups for name in group.resources]
+    contended = [name for name in names_asked if names_asked.count(name) > 1]
+    if contended:
+        yield "capacity", None, tuple(dict.fromkeys(contended)), oracle.all_groups_fit

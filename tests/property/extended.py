@@ -1,0 +1,104 @@
+"""Queries that use what roost has beyond 1.39, to the worlds of `strategies`."""
+
+from collections.abc import Iterable
+
+from hypothesis import strategies as st
+from msgspec.structs import replace as evolve
+from strategies import (
+    Choices,
+    Drawn,
+    make_aggregates,
+    make_query,
+    make_traits,
+    make_world,
+    some_of,
+    sometimes,
+)
+
+from roost.query import CandidateQuery, Elsewhere, RequestGroup
+from world import World, uuid_of
+
+
+def make_extended_query(choices: Choices, world: World) -> CandidateQuery:
+    """A query as a client of 1.39 sends it, mostly with something that only roost knows."""
+    query = make_query(choices, world)
+    suffixes = [group.suffix for group in query.groups if group.suffix]
+    elsewhere = make_elsewhere(choices, suffixes)
+    isolated = make_isolated(choices, suffixes)
+    return evolve(
+        query,
+        groups=tuple(with_subtree(choices, world, group) for group in query.groups),
+        # Not both.
+        isolate=query.isolate and not isolated,
+        isolated=isolated,
+        same_subtree=(*query.same_subtree, *(rule.inside for rule in elsewhere)),
+        elsewhere=elsewhere,
+        root_traits=make_traits(choices),
+        root_aggregates=make_aggregates(choices),
+        nested_aware=True,
+        distinguish_groups=True,
+    )
+
+
+def make_split_query(choices: Choices, world: World) -> CandidateQuery:
+    """An extended query in which amounts are larger, and may be split."""
+    query = make_extended_query(choices, world)
+    # The oracle tries every way to split: two groups are enough for it, and for rules to meet.
+    groups = [with_split(choices, group) for group in query.groups[:2]]
+    kept = {group.suffix for group in groups if group.suffix}
+
+    def still(sets: Iterable[frozenset[str]]) -> tuple[frozenset[str], ...]:
+        return tuple(each for each in sets if each <= kept)
+
+    return evolve(
+        query,
+        groups=tuple(groups),
+        isolated=still(query.isolated),
+        same_subtree=still(query.same_subtree),
+        elsewhere=tuple(each for each in query.elsewhere if each.inside | each.outside <= kept),
+    )
+
+
+def with_split(choices: Choices, group: RequestGroup) -> RequestGroup:
+    names = list(group.resources)[:2]
+    return evolve(
+        group,
+        resources={name: choices.one_of([2, 3, 4, 5, 6, 7]) for name in names},
+        can_split=frozenset(some_of(choices, names) or names[:1]),
+    )
+
+
+def with_subtree(choices: Choices, world: World, group: RequestGroup) -> RequestGroup:
+    if not sometimes(choices, 8):
+        return group
+    return evolve(group, in_subtree=choices.one_of([*world.providers, uuid_of("nobody")]))
+
+
+def make_isolated(choices: Choices, suffixes: list[str]) -> tuple[frozenset[str], ...]:
+    if len(suffixes) < 2 or sometimes(choices, 2):
+        return ()
+    sets = [frozenset(some_of(choices, suffixes)) for _ in range(choices.one_of([1, 2]))]
+    return tuple(each if len(each) > 1 else frozenset(suffixes[:2]) for each in sets)
+
+
+def make_elsewhere(choices: Choices, suffixes: list[str]) -> tuple[Elsewhere, ...]:
+    if len(suffixes) < 2 or sometimes(choices, 2):
+        return ()
+    inside = some_of(choices, suffixes)[:-1] or [choices.one_of(suffixes)]
+    outside = [suffix for suffix in suffixes if suffix not in inside]
+    outside = some_of(choices, outside) or outside[:1]
+    return (Elsewhere(inside=frozenset(inside), outside=frozenset(outside)),)
+
+
+@st.composite
+def worlds_and_extended_queries(draw: st.DrawFn) -> tuple[World, CandidateQuery]:
+    choices = Drawn(draw)
+    world = make_world(choices)
+    return world, make_extended_query(choices, world)
+
+
+@st.composite
+def worlds_and_split_queries(draw: st.DrawFn) -> tuple[World, CandidateQuery]:
+    choices = Drawn(draw)
+    world = make_world(choices)
+    return world, make_split_query(choices, world)

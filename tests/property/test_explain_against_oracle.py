@@ -1,0 +1,121 @@
+"""What an explanation counts and promises is so, on worlds small enough to try everything."""
+
+from extended import make_extended_query, worlds_and_extended_queries
+from hypothesis import given
+from msgspec.structs import replace as evolve
+from strategies import EXAMPLE_COUNT, Seeded, make_world
+
+import funnel_oracle
+import oracle
+from roost import reasons
+from roost.query import CandidateQuery
+from roost.reasons import Explanation, Relaxation
+from roost.search.explain.explain import explain
+from roost.search.explain.take_apart import rules_of, with_amount, without
+from roost.search.index import Index
+from world import World, rows
+
+QUERIES_PER_WORLD = 5
+
+
+def fits(world: World, query: CandidateQuery) -> bool:
+    return bool(oracle.candidates(world, query))
+
+
+def without_usage(world: World) -> World:
+    return evolve(
+        world,
+        providers={
+            own: evolve(one, used=dict.fromkeys(one.used, 0))
+            for own, one in world.providers.items()
+        },
+    )
+
+
+def check_funnel(world: World, query: CandidateQuery, found: Explanation) -> None:
+    counts = [
+        funnel_oracle.Count(
+            stage.rule.kind,
+            stage.rule.group,
+            stage.rule.names,
+            stage.trees_in,
+            stage.trees_out,
+            stage.providers_in,
+            stage.providers_out,
+        )
+        for stage in found.stages
+    ]
+    assert counts == funnel_oracle.funnel(world, query), query
+
+
+def check_verdict(world: World, query: CandidateQuery, found: Explanation) -> None:
+    if fits(world, query):
+        verdict = reasons.FITS
+    else:
+        verdict = reasons.NOT_NOW if fits(without_usage(world), query) else reasons.NEVER
+    assert found.verdict == verdict, query
+
+
+def check_relaxations(world: World, query: CandidateQuery, found: Explanation) -> None:
+    if found.verdict == reasons.FITS:
+        assert found.relaxations == ()
+        return
+    right = []
+    for rule in rules_of(query):
+        if rule.kind == reasons.RESOURCES:
+            amounts = range(rule.amount - 1, 0, -1)
+            lowered = next((n for n in amounts if fits(world, with_amount(query, rule, n))), None)
+            if lowered is not None:
+                right.append(Relaxation(rule=rule, amount=lowered))
+                continue
+            [group] = [each for each in query.groups if each.suffix == rule.group]
+            if len(group.resources) == 1:
+                continue
+        if rule.kind != reasons.CAPACITY and fits(world, without(query, [rule])):
+            right.append(Relaxation(rule=rule))
+    assert sorted(found.relaxations, key=repr) == sorted(right, key=repr), query
+    assert list(found.relaxations) == sorted(found.relaxations, key=lambda each: each.cost)
+    assert found.complete
+
+
+def check(index: Index, world: World, query: CandidateQuery) -> None:
+    found = explain(index, query)
+    check_funnel(world, query, found)
+    check_verdict(world, query, found)
+    check_relaxations(world, query, found)
+    assert bool(found.nearest) == (found.verdict != reasons.FITS and found.trees > 0)
+
+
+@given(worlds_and_extended_queries())
+def test_counts_verdicts_and_relaxations(case: tuple[World, CandidateQuery]) -> None:
+    world, query = case
+    check(Index.build(rows(world)), world, query)
+
+
+def test_counts_verdicts_and_relaxations_by_number() -> None:
+    for seed in range(EXAMPLE_COUNT // 4):
+        choices = Seeded(seed)
+        world = make_world(choices)
+        index = Index.build(rows(world))
+        for _ in range(QUERIES_PER_WORLD):
+            check(index, world, make_extended_query(choices, world))
+
+
+@given(worlds_and_extended_queries())
+def test_of_each_tree(case: tuple[World, CandidateQuery]) -> None:
+    """A tree fits if it alone, with all that it can borrow, has a candidate."""
+    world, query = case
+    index = Index.build(rows(world))
+    for root in world.roots:
+        found = explain(index, query, root=index.row_of_uuid[root.uuid])
+        right = any(
+            all(rule(assignment) for rule in oracle.RULES)
+            for assignment in oracle.assignments(world, query, root)
+        )
+        assert (found.verdict == reasons.FITS) == right
+        assert found.tree is not None
+        assert (found.tree.stage is None) == right
+        if found.tree.stage is not None:
+            stage = found.stages[found.tree.stage]
+            assert stage.trees_in > stage.trees_out
+            assert found.tree.rule == stage.rule

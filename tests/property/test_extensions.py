@@ -1,0 +1,67 @@
+"""The search gives what the pages on extensions say, on worlds small enough to try everything."""
+
+from collections import Counter
+
+import pytest
+from extended import make_extended_query, worlds_and_extended_queries
+from hypothesis import given
+from strategies import EXAMPLE_COUNT, Seeded, make_world
+
+import oracle
+from roost.query import CandidateQuery
+from roost.search import combine
+from roost.search.find import find
+from roost.search.index import Index
+from world import World, rows
+
+QUERIES_PER_WORLD = 10
+
+
+def check(index: Index, world: World, query: CandidateQuery, note: object = None) -> None:
+    found = [
+        oracle.answer_of_candidate(query, candidate) for candidate in find(index, query).candidates
+    ]
+    assert set(found) == oracle.candidates(world, query), (note, query)
+    assert len(found) == len(set(found)), (note, query)
+
+
+@given(worlds_and_extended_queries())
+def test_every_candidate_and_no_other(case: tuple[World, CandidateQuery]) -> None:
+    world, query = case
+    check(Index.build(rows(world)), world, query)
+
+
+@pytest.mark.parametrize("ways_few", [combine.WAYS_FEW, 0], ids=["judged at once", "searched"])
+def test_every_candidate_and_no_other_by_number(
+    ways_few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As large as the generator makes them, and on both paths of `combine`."""
+    monkeypatch.setattr(combine, "WAYS_FEW", ways_few)
+    for seed in range(EXAMPLE_COUNT // 2):
+        choices = Seeded(seed)
+        world = make_world(choices)
+        index = Index.build(rows(world))
+        for _ in range(QUERIES_PER_WORLD):
+            check(index, world, make_extended_query(choices, world), seed)
+
+
+def test_every_extension_makes_a_difference() -> None:
+    """What is never the reason for an answer is not tested by the tests above."""
+    decisive: Counter[str] = Counter()
+    rules = (
+        oracle.isolate,
+        oracle.elsewhere,
+        oracle.in_subtree,
+        oracle.root_member_of,
+    )
+    for seed in range(100):
+        choices = Seeded(seed)
+        world = make_world(choices)
+        for _ in range(QUERIES_PER_WORLD):
+            query = make_extended_query(choices, world)
+            for root in world.roots:
+                for assignment in oracle.assignments(world, query, root):
+                    against = [rule for rule in oracle.RULES if not rule(assignment)]
+                    if len(against) == 1:
+                        decisive[against[0].__name__] += 1
+    assert all(decisive[rule.__name__] > 10 for rule in rules), decisive

@@ -1,0 +1,70 @@
+"""What a filling counts can really be claimed, one after the other, and then nothing fits."""
+
+from extended import make_extended_query, worlds_and_extended_queries
+from hypothesis import given
+from msgspec.structs import replace as evolve
+from strategies import EXAMPLE_COUNT, Seeded, make_world
+
+import oracle
+from roost.query import CandidateQuery
+from roost.search.fill import Filling, fill
+from roost.search.index import Index
+from world import World, rows
+
+
+def claimed(index: Index, world: World, query: CandidateQuery, filling: Filling) -> World:
+    """The world after every claim, each of which is a candidate at its time."""
+    names = index.classes.names
+    for amounts, times in filling.taken:
+        allocations = frozenset(
+            (index.uuids[row], names[class_id], amount)
+            for (row, class_id), amount in amounts.items()
+        )
+        for _ in range(times):
+            found = {answer.allocations for answer in oracle.candidates(world, query)}
+            assert allocations in found
+            world = with_claim(world, allocations)
+    return world
+
+
+def with_claim(world: World, allocations: frozenset[tuple[str, str, int]]) -> World:
+    providers = dict(world.providers)
+    for own, name, amount in allocations:
+        one = providers[own]
+        providers[own] = evolve(one, used={**one.used, name: one.used[name] + amount})
+    return evolve(world, providers=providers)
+
+
+def check(index: Index, world: World, query: CandidateQuery) -> None:
+    before = index.contents()
+    filling = fill(index, query)
+    assert index.contents() == before
+    assert filling.complete
+    assert filling.count == sum(times for _, times in filling.taken)
+    after = claimed(index, world, query, filling)
+    assert not oracle.candidates(after, query)
+    assert (filling.count > 0) == bool(oracle.candidates(world, query))
+    taking = {
+        index.uuids[root]: sum(
+            times
+            for amounts, times in filling.taken
+            if any(index.rows.root[row] == root for row, _ in amounts)
+        )
+        for root in filling.by_root
+    }
+    assert taking == {index.uuids[root]: count for root, count in filling.by_root.items()}
+
+
+@given(worlds_and_extended_queries())
+def test_claiming_until_nothing_fits(case: tuple[World, CandidateQuery]) -> None:
+    world, query = case
+    check(Index.build(rows(world)), world, query)
+
+
+def test_claiming_until_nothing_fits_by_number() -> None:
+    for seed in range(EXAMPLE_COUNT // 4):
+        choices = Seeded(seed)
+        world = make_world(choices)
+        index = Index.build(rows(world))
+        for _ in range(3):
+            check(index, world, make_extended_query(choices, world))

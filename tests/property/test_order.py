@@ -1,0 +1,110 @@
+"""Orders and pages: the same candidates as without, in the order that was asked for."""
+
+from collections.abc import Iterator
+
+import pytest
+from extended import make_extended_query, worlds_and_extended_queries
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace as evolve
+from strategies import EXAMPLE_COUNT, Seeded, make_world
+
+import oracle
+from roost.model import Candidate
+from roost.query import CandidateQuery, Order, RequestGroup
+from roost.search import combine
+from roost.search.find import find
+from roost.search.index import Index
+from world import World, build, provider, rows, uuid_of
+
+ORDERS = [Order(by="pack"), Order(by="spread"), Order(by="root"), Order(by="random", seed=7)]
+QUERIES_PER_WORLD = 4
+
+
+def pages(index: Index, query: CandidateQuery) -> Iterator[tuple[Candidate, ...]]:
+    while True:
+        answer = find(index, query)
+        yield answer.candidates
+        if answer.next is None:
+            return
+        query = evolve(query, after=answer.next)
+
+
+def check(world: World, query: CandidateQuery, order: Order, limit: int) -> None:
+    index = Index.build(rows(world))
+    query = evolve(query, order=order)
+    whole = find(index, query)
+    answers = [oracle.answer_of_candidate(query, each) for each in whole.candidates]
+    assert set(answers) == oracle.candidates(world, query), query
+    assert len(answers) == len(set(answers))
+    assert whole.next is None
+    # In parts it is the same.
+    parts = list(pages(index, evolve(query, limit=limit)))
+    assert [each for part in parts for each in part] == list(whole.candidates)
+    assert all(len(part) == limit for part in parts[:-1])
+    # Whose a candidate is can be told where nothing is borrowed.
+    if order.by != "random" and not any(one.shares for one in world.providers.values()):
+        owners = [next(iter(each.allocations)) for each in whole.candidates]
+        assert oracle.in_turns(world, query, [world.providers[own].root_uuid for own in owners])
+
+
+@given(worlds_and_extended_queries(), st.sampled_from(ORDERS), st.integers(1, 5))
+def test_the_same_candidates_in_order(
+    case: tuple[World, CandidateQuery], order: Order, limit: int
+) -> None:
+    check(*case, order, limit)
+
+
+@pytest.mark.parametrize("ways_few", [combine.WAYS_FEW, 0], ids=["judged at once", "searched"])
+def test_the_same_candidates_in_order_by_number(
+    ways_few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(combine, "WAYS_FEW", ways_few)
+    for seed in range(EXAMPLE_COUNT // 4):
+        choices = Seeded(seed)
+        world = make_world(choices)
+        for _ in range(QUERIES_PER_WORLD):
+            query = make_extended_query(choices, world)
+            check(world, query, choices.one_of(ORDERS), choices.one_of([1, 2, 3, 5]))
+
+
+def roots(world: World, query: CandidateQuery) -> list[str]:
+    found = find(Index.build(rows(world)), query).candidates
+    return [world.providers[own].name for each in found for own in each.allocations]
+
+
+def hosts(*used: int) -> World:
+    return build(*(provider(f"h{n}", {"VCPU": 8}, used={"VCPU": u}) for n, u in enumerate(used)))
+
+
+def asking(order: Order) -> CandidateQuery:
+    return CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),), order=order)
+
+
+def test_pack_and_spread() -> None:
+    world = hosts(3, 7, 0)
+    assert roots(world, asking(Order(by="pack"))) == ["h1", "h0", "h2"]
+    assert roots(world, asking(Order(by="spread"))) == ["h2", "h0", "h1"]
+
+
+def test_by_root_is_by_uuid() -> None:
+    world = hosts(*[0] * 20)
+    names = sorted((f"h{n}" for n in range(20)), key=uuid_of)
+    assert roots(world, asking(Order(by="root"))) == names
+
+
+def test_a_seed_is_an_order() -> None:
+    world = hosts(*[0] * 20)
+    orders = [roots(world, asking(Order(by="random", seed=seed))) for seed in (1, 2, 1)]
+    assert orders[0] == orders[2] != orders[1]
+    assert sorted(orders[0]) == sorted(orders[1])
+
+
+def test_a_page_goes_on_where_the_last_one_ended_although_trees_come_and_go() -> None:
+    before, after = hosts(0, 1, 2, 3, 4, 5), hosts(0, 1, 2, 3, 4, 5, 0)
+    query = evolve(asking(Order(by="spread")), limit=3)
+    first = find(Index.build(rows(before)), query)
+    assert roots(before, query) == ["h0", "h1", "h2"]
+    second = evolve(query, after=first.next)
+    # h6 comes before all that is left, and would push h2 onto the second page.
+    assert roots(after, second) == ["h3", "h4", "h5"]

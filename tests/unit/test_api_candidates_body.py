@@ -1,0 +1,120 @@
+"""POST /allocation_candidates reads as GET does."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from msgspec.structs import replace as evolve
+
+from roost.api import candidates
+from roost.api.candidates_body import parameters_of
+from roost.api.errors import HttpError
+from roost.api.pages import next_page
+from roost.api.versions import VERSION_MAX, Version
+from roost.query import CandidateQuery, Order, Position
+from world import uuid_of
+
+UUID = uuid_of("somebody")
+
+
+def posted(body: dict[str, Any]) -> CandidateQuery:
+    return candidates.parse_parameters(parameters_of(body), VERSION_MAX, extended=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "body"),
+    [
+        ([("resources", "VCPU:1")], {"groups": {"": {"resources": {"VCPU": 1}}}}),
+        ([("resources", "VCPU:1")], {"groups": {"": {"resources": {"VCPU": 1.0}}}}),
+        (
+            [
+                ("resources", "VCPU:1,MEMORY_MB:2"),
+                ("required", "in:A,B"),
+                ("required", "!C"),
+                ("in_subtree", UUID),
+                ("resources_A", "VCPU:1"),
+                ("member_of_A", UUID),
+                ("in_tree_A", UUID),
+                ("can_split_A", "VCPU"),
+                ("can_split", "MEMORY_MB"),
+                ("required_B", "T"),
+                ("same_subtree", "_B,!_A"),
+                ("isolate", "_A,_B"),
+                ("root_required", "in:A,B"),
+                ("root_member_of", f"!in:{UUID}"),
+                ("limit", "7"),
+                ("order", "random:3"),
+            ],
+            {
+                "groups": {
+                    "": {
+                        "resources": {"VCPU": 1, "MEMORY_MB": 2},
+                        "required": ["in:A,B", "!C"],
+                        "in_subtree": UUID,
+                    },
+                    "_A": {
+                        "resources": {"VCPU": 1},
+                        "member_of": [UUID],
+                        "in_tree": UUID,
+                        "can_split": "VCPU",
+                    },
+                    "_B": {"required": ["T"]},
+                },
+                "same_subtree": ["_B,!_A"],
+                "isolate": ["_A,_B"],
+                "can_split": "MEMORY_MB",
+                "root_required": ["in:A,B"],
+                "root_member_of": [f"!in:{UUID}"],
+                "limit": 7,
+                "order": "random:3",
+            },
+        ),
+    ],
+)
+def test_a_body_is_a_query(query: list[tuple[str, str]], body: dict[str, Any]) -> None:
+    assert posted(body) == candidates.parse(urlencode(query), VERSION_MAX)
+
+
+POSITION = Position(turn=3, rank=-0.1, root=UUID)
+
+
+def test_a_page_is_found_again() -> None:
+    first = candidates.parse("resources=VCPU:1&order=random&limit=5", VERSION_MAX)
+    assert first.order is not None
+    token = next_page(first, POSITION)
+    second = candidates.parse(f"resources=VCPU:1&order=random&limit=9&after={token}", VERSION_MAX)
+    assert second == evolve(first, limit=9, after=POSITION)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "resources=VCPU:2&order=random",
+        "resources=VCPU:1&order=pack",
+        "resources=VCPU:1&order=random:4",
+    ],
+)
+def test_a_page_of_another_request(other: str) -> None:
+    query = candidates.parse("resources=VCPU:1&order=random:3", VERSION_MAX)
+    with pytest.raises(HttpError, match="another request"):
+        candidates.parse(f"{other}&after={next_page(query, POSITION)}", VERSION_MAX)
+
+
+def test_without_a_seed_one_is_drawn() -> None:
+    seeds = {candidates.parse("resources=VCPU:1&order=random", VERSION_MAX).order for _ in range(5)}
+    assert len(seeds) > 1
+    query = candidates.parse("resources=VCPU:1&order=root", VERSION_MAX)
+    assert query.order == Order(by="root")
+
+
+@pytest.mark.parametrize("text", ["resources=VCPU:1", "resources=VCPU:1&color=red"])
+def test_without_extensions_nothing_is_new(text: str) -> None:
+    """Not even the words of a refusal, which quote the names that there are."""
+
+    def told(version: Version) -> object:
+        try:
+            return candidates.parse(text, version)
+        except HttpError as error:
+            return str(error)
+
+    assert told(VERSION_MAX) == told(Version(1, 38))

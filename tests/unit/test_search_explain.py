@@ -1,0 +1,371 @@
+"""Every reason for which a tree does not fit, and what an explanation costs."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from roost import reasons
+from roost.api.explain_wording import relaxation_text, summary, tree_text
+from roost.model import SHARING_TRAIT, Inventory
+from roost.query import AggregateRule, CandidateQuery, Elsewhere, RequestGroup, TraitRule
+from roost.search import fill as fill_module
+from roost.search.combine import Work
+from roost.search.explain import relax
+from roost.search.explain.explain import explain
+from roost.search.fill import fill
+from roost.search.find import find
+from roost.search.index import Index
+from world import build, provider, rows, uuid_of
+
+AVX, MMX = "HW_CPU_X86_AVX", "HW_CPU_X86_MMX"
+NETWORK = Inventory(total=8, min_unit=2, max_unit=4, step_size=2)
+
+INDEX = Index.build(
+    rows(
+        build(
+            provider("host", {"DISK_GB": 100}, traits=[MMX], aggregates=["rack"]),
+            provider(
+                "numa0",
+                {"VCPU": 4, "MEMORY_MB": 16384},
+                parent="host",
+                used={"VCPU": 2, "MEMORY_MB": 14336},
+            ),
+            provider("nic0", {"SRIOV_NET_VF": NETWORK}, parent="numa0"),
+            provider("numa1", {"VCPU": 4}, parent="host", traits=[AVX], aggregates=["near"]),
+            provider("nic1", {"SRIOV_NET_VF": NETWORK}, parent="numa1"),
+            resource_classes=["FPGA"],
+        )
+    )
+)
+
+
+def plain(**amounts: int) -> RequestGroup:
+    return RequestGroup(resources=amounts)
+
+
+def group(suffix: str, amounts: dict[str, int], **rules: object) -> RequestGroup:
+    return RequestGroup(suffix=suffix, resources=amounts, **rules)
+
+
+def required(*names: str) -> TraitRule:
+    return TraitRule(required=tuple(frozenset([name]) for name in names))
+
+
+def forbidden(*names: str) -> TraitRule:
+    return TraitRule(forbidden=frozenset(names))
+
+
+def member_of(name: str) -> AggregateRule:
+    return AggregateRule(required=(frozenset([uuid_of(name)]),))
+
+
+def not_member_of(name: str) -> AggregateRule:
+    return AggregateRule(forbidden=frozenset([uuid_of(name)]))
+
+
+A = group("_A", {"VCPU": 1})
+B = group("_B", {"SRIOV_NET_VF": 2})
+ONLY_AVX = group("_A", {"VCPU": 1}, traits=required(AVX))
+CASES = {
+    "more than is free": (
+        CandidateQuery(groups=(plain(MEMORY_MB=4096),)),
+        "host fails at MEMORY_MB 4,096: numa0: 4,096 asked, 2,048 free of 16,384; units ok",
+        "with 2 GB less memory (MEMORY_MB:2048)",
+    ),
+    "less than min_unit, and no whole step": (
+        CandidateQuery(groups=(plain(SRIOV_NET_VF=1),)),
+        "host fails at SRIOV_NET_VF 1: nic0: 1 asked, 8 free of 8; less than min_unit 2, no "
+        "multiple of step_size 2; nic1: 1 asked, 8 free of 8; less than min_unit 2, no multiple "
+        "of step_size 2",
+        None,
+    ),
+    "more than max_unit": (
+        CandidateQuery(groups=(plain(SRIOV_NET_VF=6),)),
+        "host fails at SRIOV_NET_VF 6: nic0: 6 asked, 8 free of 8; more than max_unit 4; nic1: "
+        "6 asked, 8 free of 8; more than max_unit 4",
+        "with 2 less SRIOV_NET_VF (SRIOV_NET_VF:4)",
+    ),
+    "a class that nobody has": (
+        CandidateQuery(groups=(plain(VCPU=1, FPGA=1),)),
+        "host fails at FPGA 1: no provider that is left has FPGA",
+        "without FPGA",
+    ),
+    "two classes of one provider": (
+        CandidateQuery(groups=(group("_A", {"VCPU": 3, "MEMORY_MB": 1024}),)),
+        "host fails at _A: MEMORY_MB 1,024: no provider that is left has MEMORY_MB",
+        "with 1 less VCPU in group _A (VCPU:2)",
+    ),
+    "a trait of one provider": (
+        CandidateQuery(groups=(group("_A", {"DISK_GB": 1}, traits=required(AVX)),)),
+        f"host fails at _A: has {AVX}: host lacks {AVX}",
+        f"without the trait {AVX} in group _A",
+    ),
+    "a trait of several together": (
+        CandidateQuery(groups=(RequestGroup(resources={"DISK_GB": 1}, traits=required(AVX)),)),
+        f"host fails at has {AVX}: no combination of its providers has {AVX}",
+        f"without the trait {AVX}",
+    ),
+    "a forbidden trait": (
+        CandidateQuery(groups=(RequestGroup(resources={"DISK_GB": 1}, traits=forbidden(MMX)),)),
+        f"host fails at does not have {MMX}: host has {MMX}",
+        f"if the trait {MMX} were allowed",
+    ),
+    "an aggregate": (
+        CandidateQuery(groups=(group("_A", {"DISK_GB": 1}, aggregates=member_of("near")),)),
+        f"host fails at _A: in aggregate {uuid_of('near')}: host is not in {uuid_of('near')}",
+        f"without the aggregate {uuid_of('near')} in group _A",
+    ),
+    "a forbidden aggregate that spans the tree": (
+        CandidateQuery(
+            groups=(RequestGroup(resources={"MEMORY_MB": 1}, aggregates=not_member_of("rack")),)
+        ),
+        f"host fails at not in aggregate {uuid_of('rack')}: numa0 is in {uuid_of('rack')}",
+        f"if the aggregate {uuid_of('rack')} were allowed",
+    ),
+    "another tree": (
+        CandidateQuery(groups=(RequestGroup(resources={"DISK_GB": 1}, in_tree=uuid_of("x")),)),
+        f"host fails at in the tree of {uuid_of('x')}: host stands elsewhere",
+        "without in_tree",
+    ),
+    "another subtree": (
+        CandidateQuery(groups=(group("_A", {"DISK_GB": 1}, in_subtree=uuid_of("numa0")),)),
+        f"host fails at _A: at or below {uuid_of('numa0')}: host stands elsewhere",
+        "without in_subtree in group _A",
+    ),
+    "a trait of the root": (
+        CandidateQuery(groups=(plain(VCPU=1),), root_traits=required(AVX)),
+        f"host fails at the root has {AVX}: host lacks {AVX}",
+        f"without the trait {AVX} of the root",
+    ),
+    "a forbidden trait of the root": (
+        CandidateQuery(groups=(plain(VCPU=1),), root_traits=forbidden(MMX)),
+        f"host fails at the root does not have {MMX}: host has {MMX}",
+        f"if the root were allowed to have {MMX}",
+    ),
+    "an aggregate of the root": (
+        CandidateQuery(groups=(plain(VCPU=1),), root_aggregates=member_of("near")),
+        f"host fails at the root is in aggregate {uuid_of('near')}: host is not in "
+        f"{uuid_of('near')}",
+        f"without the aggregate {uuid_of('near')} of the root",
+    ),
+    "a forbidden aggregate of the root": (
+        CandidateQuery(groups=(plain(VCPU=1),), root_aggregates=not_member_of("rack")),
+        f"host fails at the root is not in aggregate {uuid_of('rack')}: host is in "
+        f"{uuid_of('rack')}",
+        f"if the aggregate {uuid_of('rack')} were allowed",
+    ),
+    "group_policy": (
+        CandidateQuery(
+            groups=(ONLY_AVX, group("_B", {"VCPU": 1}, traits=required(AVX))), isolate=True
+        ),
+        "host fails at group_policy=isolate: it has too few providers to serve _A, _B by "
+        "different ones",
+        f"without the trait {AVX} in group _A",
+    ),
+    "isolate": (
+        CandidateQuery(
+            groups=(ONLY_AVX, group("_B", {"VCPU": 1}, in_subtree=uuid_of("numa1"))),
+            isolated=(frozenset(["_A", "_B"]),),
+        ),
+        "host fails at isolate _A, _B: it has too few providers to serve _A, _B by different ones",
+        f"without the trait {AVX} in group _A",
+    ),
+    "same_subtree": (
+        CandidateQuery(
+            groups=(ONLY_AVX, group("_B", {"SRIOV_NET_VF": 2}, in_subtree=uuid_of("nic0"))),
+            same_subtree=(frozenset(["_A", "_B"]),),
+        ),
+        "host fails at same_subtree _A, _B: none of the providers that can serve _A, _B is above "
+        "the others",
+        f"without the trait {AVX} in group _A",
+    ),
+    "elsewhere": (
+        CandidateQuery(
+            groups=(ONLY_AVX, group("_B", {"SRIOV_NET_VF": 2}, in_subtree=uuid_of("nic1"))),
+            same_subtree=(frozenset(["_A"]),),
+            elsewhere=(Elsewhere(inside=frozenset(["_A"]), outside=frozenset(["_B"])),),
+        ),
+        "host fails at _B outside the subtree of _A: _B can only be served from the subtree of _A",
+        f"without the trait {AVX} in group _A",
+    ),
+    "capacity of all groups together": (
+        CandidateQuery(
+            groups=(
+                plain(VCPU=1),
+                group("_A", {"VCPU": 4}),
+                group("_B", {"VCPU": 2}),
+            )
+        ),
+        "host fails at VCPU of all groups together: numa1: VCPU 7 asked together, 4 free of 4; "
+        "numa0: VCPU 7 asked together, 2 free of 4",
+        "with 1 less VCPU in group _A (VCPU:3)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("query", "reason", "relaxation"), CASES.values(), ids=CASES)
+def test_the_first_reason_and_the_smallest_relaxation(query, reason, relaxation):
+    found = explain(INDEX, query)
+    [tree] = found.nearest
+    assert tree_text(tree) == reason
+    assert relaxation in (None if not found.relaxations else relaxation_text(found.relaxations[0]),)
+    of_tree = explain(INDEX, query, root=INDEX.row_of_uuid[uuid_of("host")])
+    assert of_tree.tree == tree
+    assert of_tree.relaxations == found.relaxations
+    assert summary(found).startswith("No tree fits")
+    assert summary(of_tree).startswith("host does not fit")
+
+
+def test_every_kind_of_rule_has_a_case():
+    seen = {explain(INDEX, query).nearest[0].rule.kind for query, _, _ in CASES.values()}
+    assert seen == set(reasons.KINDS)
+
+
+def test_an_amount_is_lowered_beside_what_others_take():
+    index = Index.build(rows(build(provider("host", {"VCPU": 8}))))
+    query = CandidateQuery(groups=(group("_A", {"VCPU": 6}), group("_B", {"VCPU": 4})))
+    assert [each.amount for each in explain(index, query).relaxations] == [4, 2]
+
+
+def test_not_now_or_never():
+    not_now = explain(INDEX, CandidateQuery(groups=(plain(MEMORY_MB=16384),)))
+    assert not_now.verdict == reasons.NOT_NOW
+    assert summary(not_now) == (
+        "No tree fits now: host, the nearest, fails at MEMORY_MB 16,384 (numa0: 16,384 asked, "
+        "2,048 free of 16,384; units ok); it would fit with 14 GB less memory (MEMORY_MB:2048)."
+    )
+    assert explain(INDEX, CandidateQuery(groups=(plain(MEMORY_MB=16385),))).verdict == reasons.NEVER
+    assert explain(INDEX, CandidateQuery(groups=(plain(MEMORY_MB=2048),))).verdict == reasons.FITS
+
+
+def test_an_empty_cloud():
+    index = Index.build(rows(build(resource_classes=["VCPU"])))
+    found = explain(index, CandidateQuery(groups=(plain(VCPU=1),)))
+    assert (found.verdict, found.trees, found.nearest) == (reasons.NEVER, 0, ())
+    assert summary(found) == "No tree fits: there are no providers."
+    assert fill(index, CandidateQuery(groups=(plain(VCPU=1),))).count == 0
+
+
+def test_a_lender_is_told_about():
+    index = Index.build(
+        rows(
+            build(
+                provider("host", {"VCPU": 1}, aggregates=["a"]),
+                provider("pool", {"DISK_GB": 5}, traits=[SHARING_TRAIT], aggregates=["a"]),
+            )
+        )
+    )
+    query = CandidateQuery(groups=(plain(VCPU=1, DISK_GB=9),))
+    found = explain(index, query, root=index.row_of_uuid[uuid_of("host")])
+    assert "pool: 9 asked, 5 free of 5" in tree_text(found.tree)
+    assert [stage.providers_in for stage in found.stages] == [2, 2]
+    # Each takes one processor of the host and one of the shared disk.
+    filling = fill(index, CandidateQuery(groups=(plain(VCPU=1, DISK_GB=1),)))
+    assert {index.names[root]: count for root, count in filling.by_root.items()} == {
+        "host": 1,
+        "pool": 1,
+    }
+
+
+def test_the_nearest_lack_least():
+    hosts = (provider(f"host{n}", {"VCPU": n}) for n in range(1, 9))
+    found = explain(Index.build(rows(build(*hosts))), CandidateQuery(groups=(plain(VCPU=10),)))
+    assert [tree.name for tree in found.nearest] == ["host8", "host7", "host6", "host5", "host4"]
+
+
+def test_many_providers_of_a_tree_are_cut():
+    numas = (provider(f"numa{n}", {"VCPU": 1}, parent="host") for n in range(30))
+    index = Index.build(rows(build(provider("host"), *numas)))
+    [tree] = explain(index, CandidateQuery(groups=(plain(VCPU=2),))).nearest
+    assert (len(tree.providers), tree.providers_more) == (10, 20)
+    assert tree_text(tree).endswith("; and 20 more")
+
+
+# ---------------------------------------------------------------------------------------------
+# What it costs
+
+
+def hosts(count, **options):
+    return Index.build(
+        rows(
+            build(
+                *(
+                    provider(f"host{n}", {"VCPU": 1 + n % 500, "MEMORY_MB": 64}, **options)
+                    for n in range(count)
+                )
+            )
+        )
+    )
+
+
+def test_the_work_grows_with_the_cloud_and_not_faster():
+    query = CandidateQuery(groups=(plain(VCPU=600, MEMORY_MB=128),))
+    searched, explained = [], []
+    for count in (500, 5000):
+        index = hosts(count)
+        search, work = Work(), Work()
+        find(index, query, work=search)
+        explain(index, query, work=work)
+        searched.append(search.rows_examined)
+        explained.append(work.rows_examined)
+    assert explained[1] <= 11 * explained[0]
+    # A search for each relaxation, for the empty cloud, and a look for each rule.
+    assert explained[1] <= 30 * searched[1]
+
+
+def test_searches_for_relaxations_are_bounded(monkeypatch):
+    groups = tuple(group(f"_{n}", {"VCPU": 2**20 + n}) for n in range(20))
+    work = Work()
+    index = hosts(600)
+    found = explain(index, CandidateQuery(groups=groups), work=work)
+    assert found.complete
+    monkeypatch.setattr(relax, "SEARCHES_MAX", 3)
+    assert not explain(index, CandidateQuery(groups=groups)).complete
+
+
+def test_amounts_no_column_holds():
+    huge = 2**63 - 1
+    groups = (plain(VCPU=huge), group("_A", {"VCPU": huge}))
+    found = explain(INDEX, CandidateQuery(groups=groups))
+    assert found.verdict == reasons.NEVER
+    assert fill(INDEX, CandidateQuery(groups=groups)).count == 0
+
+
+def test_the_index_is_left_as_it_was():
+    before = INDEX.contents()
+    for query, _, _ in CASES.values():
+        explain(INDEX, query)
+        fill(INDEX, query)
+    assert INDEX.contents() == before
+
+
+def test_a_filling_takes_a_way_as_often_as_it_fits():
+    index, work = hosts(2000), Work()
+    query = CandidateQuery(groups=(plain(VCPU=1),))
+    filling = fill(index, query, work=work)
+    assert filling.complete
+    assert filling.count == sum(1 + n % 500 for n in range(2000))
+    assert len(filling.taken) == 2000
+    assert work.rows_examined == 2 * index.rows.count
+
+
+def test_a_filling_can_be_stopped():
+    index, query = hosts(2000), CandidateQuery(groups=(plain(VCPU=1),))
+    assert not fill(index, query, steps_max=10).complete
+    assert len(fill(index, query, steps_max=10).taken) == 10
+    looks = itertools.count()
+    # The search looks a few times too before it hands over what it found.
+    stopped = fill(index, query, may_go_on=lambda: next(looks) < 6)
+    assert not stopped.complete
+    assert 0 < len(stopped.taken) < 2000
+    assert fill(index, query, may_go_on=lambda: False).taken == []
+    limited = fill(index, CandidateQuery(groups=(plain(VCPU=1),), limit=7))
+    assert (limited.count, limited.complete) == (7, False)
+
+
+def test_rounds_go_on_until_nothing_fits(monkeypatch):
+    monkeypatch.setattr(fill_module, "WAYS_OF_ROUND", 16)
+    filling = fill(hosts(100), CandidateQuery(groups=(plain(VCPU=1),)))
+    assert filling.complete
+    assert filling.count == int(np.arange(1, 101).sum())
