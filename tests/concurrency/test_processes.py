@@ -41,7 +41,8 @@ def test_processes_share_a_provider(open_roost: OpenRoost, database_url: str) ->
     roost = open_roost()
     provider(roost, "host", VCPU=30)
     follower = Follower(roost.store)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    here = Path(__file__).parent
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (here, here.parent)))}
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", CLAIMS, database_url, f"process{number}", "15"],
