@@ -112,12 +112,13 @@ def root_conditions(query: CandidateQuery) -> Iterator[tuple[str, tuple[str, ...
 
 def group_conditions(world: World, group: RequestGroup) -> Iterator[Condition]:
     for name, amount in group.resources.items():
-        yield Condition(
-            "resources",
-            group,
-            (name,),
-            lambda one, name=name, amount=amount: oracle.fits(one, {name: amount}),
-        )
+        # Of what may be split a piece is enough.
+        amounts = range(1, amount + 1) if name in group.can_split else [amount]
+
+        def gives(one: WorldProvider, name: str = name, amounts: Iterable[int] = amounts) -> bool:
+            return any(oracle.fits(one, {name: n}) for n in amounts)
+
+        yield Condition("resources", group, (name,), gives)
     required = group.traits.required if group.one_provider else ()
     on_each = TraitRule(required=required, forbidden=group.traits.forbidden)
     for kind, names, traits in single_traits(on_each, "required", "forbidden"):
@@ -168,42 +169,69 @@ def single_aggregates(
 def serving(met: list[Condition], about: Condition) -> Test:
     """Who can serve what a condition is about, by the conditions that were met so far.
 
-    A suffixed group is served by one provider. Each class of the unsuffixed group is served on
-    its own, so a condition on one class says nothing of the others.
+    A condition on a class says nothing of classes that are served on their own.
     """
-    group = about.group
-    own = [each for each in met if each.group is group]
-    if group.one_provider:
-        return lambda one: all(each.test(one) for each in own)
-    if about.kind == "resources":
-        return lambda one: all(each.test(one) for each in own if each.names == about.names)
+    own = [each for each in met if each.group is about.group]
     rest = [each for each in own if each.kind != "resources"]
     return lambda one: (
-        any(each.test(one) for each in own if each.kind == "resources")
+        any(
+            all(each.test(one) for each in own if each.names[0] in names)
+            for names in parts_about(about)
+        )
         and all(each.test(one) for each in rest)
     )
 
 
+def parts_about(about: Condition) -> list[frozenset[str]]:
+    """The classes of each part of a group that a condition is about.
+
+    A suffixed group is served by one provider, each class of the unsuffixed group and each class
+    that may be split on its own.
+    """
+    group = about.group
+    whole = group.resources.keys() - group.can_split
+    parts = [frozenset({name}) for name in group.resources if name not in whole]
+    if group.one_provider:
+        parts += [frozenset(whole)] if whole or not parts else []
+    else:
+        parts += [frozenset({name}) for name in whole]
+    if about.kind == "resources":
+        return [names for names in parts if about.names[0] in names]
+    return parts
+
+
 def serves(world: World, root: WorldProvider, met: list[Condition], about: Condition) -> bool:
-    """Whether a tree has a provider for everything that the condition is about."""
-    if about.group.one_provider or about.kind == "resources":
-        test = serving(met, about)
-        return any(test(one) for one in oracle.available(world, root))
+    """Whether a tree has who fills every part that the condition is about."""
+    own = [each for each in met if each.group is about.group]
+    asked = {each.names[0] for each in own if each.kind == "resources"}
     return all(
         any(
-            passes(met, oracle.Take(about.group, {name: amount}, one))
-            for one in oracle.available(world, root)
+            all(passes(own, take) for take in takes)
+            for takes in ways_to_fill(world, root, about.group, names & asked)
         )
-        for name, amount in about.group.resources.items()
+        for names in parts_about(about)
     )
 
 
+def ways_to_fill(
+    world: World, root: WorldProvider, group: RequestGroup, names: frozenset[str]
+) -> Iterator[list[oracle.Take]]:
+    """One provider for a part, or several for a class that may be split."""
+    if not names & group.can_split:
+        part = {name: group.resources[name] for name in names}
+        yield from ([oracle.Take(group, part, one)] for one in oracle.available(world, root))
+        return
+    [name] = names
+    for pieces in oracle.splits(world, root, name, group.resources[name]):
+        yield [oracle.Take(group, {name: piece}, one) for one, piece in pieces]
+
+
 def passes(met: list[Condition], take: oracle.Take) -> bool:
-    return all(
+    """Whether a provider may give what is taken, by the conditions on its group."""
+    return oracle.fits(take.provider, take.resources) and all(
         each.test(take.provider)
         for each in met
-        if each.group.suffix == take.group.suffix
-        and (each.kind != "resources" or each.names[0] in take.resources)
+        if each.group.suffix == take.group.suffix and each.kind != "resources"
     )
 
 
@@ -237,7 +265,7 @@ def rules_between(
     for names in dict.fromkeys(query.isolated):
         yield "isolate", None, tuple(sorted(names)), asked(oracle.isolate, isolated=(names,))
     for names in dict.fromkeys(query.same_subtree):
-        if len(names) > 1:
+        if len(names) > 1 or query.may_split:
             test = asked(oracle.same_subtree, same_subtree=(names,))
             yield "same_subtree", None, tuple(sorted(names)), test
     for rule in dict.fromkeys(query.elsewhere):

@@ -54,6 +54,7 @@ class Rule(Value, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()  # suffixes of groups that are served from elsewhere
     amount: int | None = None  # of a resource class
+    may_split: bool = False  # whether several providers may give the amount together
 
 
 class Stage(Value, frozen=True, kw_only=True):
@@ -62,8 +63,8 @@ class Stage(Value, frozen=True, kw_only=True):
     rule: Rule
     trees_in: int
     trees_out: int
-    # Providers that can serve what the rule is about, in the trees that are left; where it is
-    # about no group, all providers of the trees.
+    # Providers that can serve what the rule is about, or a piece of it where it may be split, in
+    # the trees that are left; where it is about no group, all providers of the trees.
     providers_in: int
     providers_out: int
 
@@ -81,6 +82,7 @@ class ProviderMiss(Value, frozen=True, kw_only=True):
     min_unit: int | None = None
     max_unit: int | None = None
     step_size: int | None = None
+    gives: int | None = None  # the largest piece, where the amount may be split
 
     @property
     def free(self) -> int:
@@ -127,4 +129,4 @@ class Explanation(Value, frozen=True, kw_only=True):
     tree: TreeReason | None = None  # of the tree that was asked about
     nearest: tuple[TreeReason, ...] = ()  # trees that came furthest, where none fits
     relaxations: tuple[Relaxation, ...] = ()  # the smallest first; none where it fits
-    complete: bool = True  # whether every relaxation was tried
+    complete: bool = True  # whether everything was tried, so that nothing is missing

@@ -54,15 +54,15 @@ def test_a_request_that_does_not_fit(server: RoostServer) -> None:
         "4",
     ]
     assert lines[2].split() == ["VCPU", "2", "2", "3", "4"]
-    assert lines[3].split() == ["MEMORY_MB", "6,144", "0", "2", "0", "4"]
+    assert lines[3].split() == ["MEMORY_MB", "6144", "0", "2", "0", "4"]
     # Numbers stand under each other.
     assert lines[2].index("3") == lines[3].rindex("0")
     [of_numa1] = [line.split() for line in lines if line.strip().startswith("numa1")]
-    assert " ".join(of_numa1) == "numa1 MEMORY_MB 6,144 asked, 4,096 free of 4,096 units ok"
+    assert " ".join(of_numa1) == "numa1 MEMORY_MB 6144 asked, 4096 free of 4096 units ok"
     assert lines[-1] == (
         "No tree fits, and none would if all were empty: host1, the nearest, fails at MEMORY_MB "
-        "6,144 (numa1: 6,144 asked, 4,096 free of 4,096; units ok); it would fit with 2 GB less "
-        "memory (MEMORY_MB:4096)."
+        "6144 (numa1: MEMORY_MB 6144 asked, 4096 free of 4096; units ok); it would fit with 2 GB "
+        "less memory (MEMORY_MB:4096)."
     )
 
 

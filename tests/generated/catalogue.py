@@ -308,6 +308,9 @@ def _explanations() -> Iterator[Valid]:
     yield get("/allocation_candidates/explain", NEWEST, *asked, *groups, ("tree", CN1))
     yield get("/capacity", NEWEST, *asked, ("root_member_of", AGGREGATE_1))
     yield get("/capacity", NEWEST, *groups, ("limit", "3"))
+    body = {"groups": {"_A": {"resources": {"VCPU": 9}}}, "can_split": "VCPU"}
+    yield post("/allocation_candidates/explain", {**body, "tree": CN1})
+    yield post("/capacity", {**body, "limit": 3})
 
 
 VALID = (

@@ -44,7 +44,8 @@ def make_split_query(choices: Choices, world: World) -> CandidateQuery:
     """An extended query in which amounts are larger, and may be split."""
     query = make_extended_query(choices, world)
     # The oracle tries every way to split: two groups are enough for it, and for rules to meet.
-    groups = [with_split(choices, group) for group in query.groups[:2]]
+    asking = sorted(query.groups, key=lambda group: not group.resources)[:2]
+    groups = [with_split(choices, group) for group in query.groups if group in asking]
     kept = {group.suffix for group in groups if group.suffix}
 
     def still(sets: Iterable[frozenset[str]]) -> tuple[frozenset[str], ...]:

@@ -1,6 +1,11 @@
 """What an explanation counts and promises is so, on worlds small enough to try everything."""
 
-from extended import make_extended_query, worlds_and_extended_queries
+from extended import (
+    make_extended_query,
+    make_split_query,
+    worlds_and_extended_queries,
+    worlds_and_split_queries,
+)
 from hypothesis import given
 from msgspec.structs import replace as evolve
 from strategies import EXAMPLE_COUNT, Seeded, make_world
@@ -101,7 +106,20 @@ def test_counts_verdicts_and_relaxations_by_number() -> None:
             check(index, world, make_extended_query(choices, world))
 
 
-@given(worlds_and_extended_queries())
+@given(worlds_and_split_queries())
+def test_amounts_that_may_be_split(case: tuple[World, CandidateQuery]) -> None:
+    world, query = case
+    check(Index.build(rows(world)), world, query)
+
+
+def test_amounts_that_may_be_split_by_number() -> None:
+    for seed in range(EXAMPLE_COUNT // 8):
+        choices = Seeded(seed)
+        world = make_world(choices)
+        check(Index.build(rows(world)), world, make_split_query(choices, world))
+
+
+@given(worlds_and_extended_queries() | worlds_and_split_queries())
 def test_of_each_tree(case: tuple[World, CandidateQuery]) -> None:
     """A tree fits if it alone, with all that it can borrow, has a candidate."""
     world, query = case

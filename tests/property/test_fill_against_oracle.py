@@ -1,6 +1,11 @@
 """What a filling counts can really be claimed, one after the other, and then nothing fits."""
 
-from extended import make_extended_query, worlds_and_extended_queries
+from extended import (
+    make_extended_query,
+    make_split_query,
+    worlds_and_extended_queries,
+    worlds_and_split_queries,
+)
 from hypothesis import given
 from msgspec.structs import replace as evolve
 from strategies import EXAMPLE_COUNT, Seeded, make_world
@@ -55,7 +60,7 @@ def check(index: Index, world: World, query: CandidateQuery) -> None:
     assert taking == {index.uuids[root]: count for root, count in filling.by_root.items()}
 
 
-@given(worlds_and_extended_queries())
+@given(worlds_and_extended_queries() | worlds_and_split_queries())
 def test_claiming_until_nothing_fits(case: tuple[World, CandidateQuery]) -> None:
     world, query = case
     check(Index.build(rows(world)), world, query)
@@ -68,3 +73,4 @@ def test_claiming_until_nothing_fits_by_number() -> None:
         index = Index.build(rows(world))
         for _ in range(3):
             check(index, world, make_extended_query(choices, world))
+        check(index, world, make_split_query(choices, world))

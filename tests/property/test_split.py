@@ -12,9 +12,9 @@ import oracle
 from roost.model import INTEGER_MAX
 from roost.query import CandidateQuery, Order, RequestGroup
 from roost.search.find import find
-from roost.search.find_split import STEPS_OF_TREE_MAX, SplitSearch
 from roost.search.index import Index
-from roost.search.split import PIECES_MAX, Offer, offer, splits
+from roost.search.split.find import STEPS_OF_TREE_MAX, SplitSearch
+from roost.search.split.pieces import PIECES_MAX, Offer, offer, splits
 from world import World, build, provider, rows
 
 QUERIES_PER_WORLD = 4

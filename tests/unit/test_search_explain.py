@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as evolve
 
 from roost import reasons
 from roost.api.explain_wording import relaxation_text, summary, tree_text
@@ -16,6 +17,7 @@ from roost.search.explain.explain import explain
 from roost.search.fill import fill
 from roost.search.find import find
 from roost.search.index import Index
+from roost.search.split import find as split_find
 from world import build, provider, rows, uuid_of
 
 AVX, MMX = "HW_CPU_X86_AVX", "HW_CPU_X86_MMX"
@@ -48,6 +50,10 @@ def group(suffix: str, amounts: dict[str, int], **rules: object) -> RequestGroup
     return RequestGroup(suffix=suffix, resources=amounts, **rules)
 
 
+def split(group: RequestGroup, *names: str) -> RequestGroup:
+    return evolve(group, can_split=frozenset(names))
+
+
 def required(*names: str) -> TraitRule:
     return TraitRule(required=tuple(frozenset([name]) for name in names))
 
@@ -70,21 +76,36 @@ ONLY_AVX = group("_A", {"VCPU": 1}, traits=required(AVX))
 CASES = {
     "more than is free": (
         CandidateQuery(groups=(plain(MEMORY_MB=4096),)),
-        "host fails at MEMORY_MB 4,096: numa0: 4,096 asked, 2,048 free of 16,384; units ok",
+        "host fails at MEMORY_MB 4096: numa0: MEMORY_MB 4096 asked, 2048 free of 16384; units ok",
         "with 2 GB less memory (MEMORY_MB:2048)",
     ),
     "less than min_unit, and no whole step": (
         CandidateQuery(groups=(plain(SRIOV_NET_VF=1),)),
-        "host fails at SRIOV_NET_VF 1: nic0: 1 asked, 8 free of 8; less than min_unit 2, no "
-        "multiple of step_size 2; nic1: 1 asked, 8 free of 8; less than min_unit 2, no multiple "
-        "of step_size 2",
+        "host fails at SRIOV_NET_VF 1: nic0: SRIOV_NET_VF 1 asked, 8 free of 8; less than min_unit "
+        "2, no multiple of step_size 2; nic1: SRIOV_NET_VF 1 asked, 8 free of 8; less than "
+        "min_unit 2, no multiple of step_size 2",
         None,
     ),
     "more than max_unit": (
         CandidateQuery(groups=(plain(SRIOV_NET_VF=6),)),
-        "host fails at SRIOV_NET_VF 6: nic0: 6 asked, 8 free of 8; more than max_unit 4; nic1: "
-        "6 asked, 8 free of 8; more than max_unit 4",
+        "host fails at SRIOV_NET_VF 6: nic0: SRIOV_NET_VF 6 asked, 8 free of 8; more than max_unit "
+        "4; nic1: SRIOV_NET_VF 6 asked, 8 free of 8; more than max_unit 4",
         "with 2 less SRIOV_NET_VF (SRIOV_NET_VF:4)",
+    ),
+    "more than all pieces": (
+        CandidateQuery(groups=(split(plain(SRIOV_NET_VF=10), "SRIOV_NET_VF"),)),
+        "host fails at SRIOV_NET_VF 10, in pieces: nic0: SRIOV_NET_VF 10 asked, 8 free of 8; "
+        "gives 4; nic1: SRIOV_NET_VF 10 asked, 8 free of 8; gives 4",
+        "with 2 less SRIOV_NET_VF (SRIOV_NET_VF:8)",
+    ),
+    "pieces of one subtree": (
+        CandidateQuery(
+            groups=(split(group("_A", {"VCPU": 5}), "VCPU"), B),
+            same_subtree=(frozenset({"_A", "_B"}),),
+        ),
+        "host fails at same_subtree _A, _B: none of the providers that can serve _A, _B is above "
+        "the others",
+        "with 1 less VCPU in group _A (VCPU:4)",
     ),
     "a class that nobody has": (
         CandidateQuery(groups=(plain(VCPU=1, FPGA=1),)),
@@ -93,7 +114,7 @@ CASES = {
     ),
     "two classes of one provider": (
         CandidateQuery(groups=(group("_A", {"VCPU": 3, "MEMORY_MB": 1024}),)),
-        "host fails at _A: MEMORY_MB 1,024: no provider that is left has MEMORY_MB",
+        "host fails at _A: MEMORY_MB 1024: no provider that is left has MEMORY_MB",
         "with 1 less VCPU in group _A (VCPU:2)",
     ),
     "a trait of one provider": (
@@ -228,12 +249,54 @@ def test_an_amount_is_lowered_beside_what_others_take():
     assert [each.amount for each in explain(index, query).relaxations] == [4, 2]
 
 
+def test_less_of_what_a_provider_with_the_trait_gives():
+    """Without the disk nobody would have the trait, but with less of it the request fits."""
+    index = Index.build(
+        rows(
+            build(
+                provider("host", {"VCPU": 1}),
+                provider("disk", {"DISK_GB": 5}, parent="host", traits=[AVX]),
+            )
+        )
+    )
+    asked = RequestGroup(resources={"VCPU": 1, "DISK_GB": 9}, traits=required(AVX))
+    found = explain(index, CandidateQuery(groups=(asked,)))
+    assert [each.amount for each in found.relaxations] == [5]
+
+
+def test_the_nearest_lack_least_of_all_pieces():
+    worlds = (
+        provider(name, {"VCPU": amount}, parent=parent)
+        for name, amount, parent in (
+            ("host1", 4, None),
+            ("host2", 1, None),
+            ("numa2", 2, "host2"),
+            ("numa3", 2, "host2"),
+        )
+    )
+    query = CandidateQuery(groups=(split(plain(VCPU=9), "VCPU"),))
+    found = explain(Index.build(rows(build(*worlds))), query)
+    assert [tree.name for tree in found.nearest] == ["host2", "host1"]
+
+
+def test_a_search_that_gave_up_says_never_of_nothing(monkeypatch):
+    nodes = [provider(f"node{n}", {"VCPU": 4}, parent="host") for n in range(8)]
+    index = Index.build(rows(build(provider("host"), *nodes)))
+    groups = tuple(split(group(f"_{n}", {"VCPU": 6}), "VCPU") for n in range(9))
+    monkeypatch.setattr(split_find, "STEPS_OF_TREE_MAX", 500)
+    found = explain(index, CandidateQuery(groups=groups), may_go_on=lambda: False)
+    assert (found.verdict, found.complete) == (reasons.NOT_NOW, False)
+    filling = fill(index, CandidateQuery(groups=groups))
+    assert (filling.count, filling.complete) == (0, False)
+
+
 def test_not_now_or_never():
     not_now = explain(INDEX, CandidateQuery(groups=(plain(MEMORY_MB=16384),)))
     assert not_now.verdict == reasons.NOT_NOW
     assert summary(not_now) == (
-        "No tree fits now: host, the nearest, fails at MEMORY_MB 16,384 (numa0: 16,384 asked, "
-        "2,048 free of 16,384; units ok); it would fit with 14 GB less memory (MEMORY_MB:2048)."
+        "No tree fits now: host, the nearest, fails at MEMORY_MB 16384 (numa0: MEMORY_MB "
+        "16384 asked, 2048 free of 16384; units ok); it would fit with 14 GB less memory "
+        "(MEMORY_MB:2048)."
     )
     assert explain(INDEX, CandidateQuery(groups=(plain(MEMORY_MB=16385),))).verdict == reasons.NEVER
     assert explain(INDEX, CandidateQuery(groups=(plain(MEMORY_MB=2048),))).verdict == reasons.FITS
@@ -258,7 +321,7 @@ def test_a_lender_is_told_about():
     )
     query = CandidateQuery(groups=(plain(VCPU=1, DISK_GB=9),))
     found = explain(index, query, root=index.row_of_uuid[uuid_of("host")])
-    assert "pool: 9 asked, 5 free of 5" in tree_text(found.tree)
+    assert "pool: DISK_GB 9 asked, 5 free of 5" in tree_text(found.tree)
     assert [stage.providers_in for stage in found.stages] == [2, 2]
     # Each takes one processor of the host and one of the shared disk.
     filling = fill(index, CandidateQuery(groups=(plain(VCPU=1, DISK_GB=1),)))

@@ -1,15 +1,25 @@
-"""GET /capacity: how many more of a request fit."""
+"""/capacity: how many more of a request fit."""
 
-from roost.api import candidates, query_string
-from roost.api.explain import parse_whole
+from roost.api import bodies, candidates, query_string
+from roost.api.candidates_body import parameters_of
 from roost.api.messages import Reply, Request
+from roost.api.schemas import candidates as schema
+from roost.api.versions import VERSION_MAX
 from roost.api.wording import worded
 from roost.operations.count_capacity import count_capacity
 from roost.service import Roost
 
 
 def get(roost: Roost, request: Request) -> Reply:
-    query = parse_whole(query_string.split(request.query_string))
+    return _answer(roost, query_string.split(request.query_string))
+
+
+def post(roost: Roost, request: Request) -> Reply:
+    return _answer(roost, parameters_of(bodies.read(request.body, schema.POST)))
+
+
+def _answer(roost: Roost, parameters: query_string.Parameters) -> Reply:
+    query = candidates.parse_parameters(parameters, VERSION_MAX, extended=True)
     with worded(candidates.WORDINGS):
         found = count_capacity(roost, query=query)
     return Reply(body=found, shows_state=True)

@@ -1,8 +1,9 @@
-"""GET /allocation_candidates/explain: why a request fits or does not."""
+"""/allocation_candidates/explain: why a request fits or does not."""
 
 from typing import Any
 
-from roost.api import candidates, query_string
+from roost.api import bodies, candidates, query_string
+from roost.api.candidates_body import parameters_of
 from roost.api.error_table import QUERY_BAD_VALUE
 from roost.api.errors import HttpError
 from roost.api.explain_wording import (
@@ -14,11 +15,11 @@ from roost.api.explain_wording import (
 )
 from roost.api.messages import Reply, Request
 from roost.api.schemas import canonical_uuid, is_uuid
+from roost.api.schemas import explain as schema
 from roost.api.versions import VERSION_MAX
 from roost.api.wording import Wording, Wordings, worded
 from roost.errors import ProviderNotFound
 from roost.operations.explain_candidates import explain_candidates
-from roost.query import CandidateQuery
 from roost.reasons import Explanation, ProviderMiss, Rule, Stage, TreeReason
 from roost.service import Roost
 
@@ -32,27 +33,21 @@ WORDINGS: Wordings = {
 
 
 def get(roost: Roost, request: Request) -> Reply:
-    parameters = dict(query_string.split(request.query_string))
+    return _answer(roost, query_string.split(request.query_string))
+
+
+def post(roost: Roost, request: Request) -> Reply:
+    return _answer(roost, parameters_of(bodies.read(request.body, schema.POST)))
+
+
+def _answer(roost: Roost, given: query_string.Parameters) -> Reply:
+    parameters = dict(given)
     tree_uuid = _parse_tree(query_string.once(parameters, "tree"))
     parameters.pop("tree", None)
-    query = parse_whole(parameters)
+    query = candidates.parse_parameters(parameters, VERSION_MAX, extended=True)
     with worded(WORDINGS):
         found = explain_candidates(roost, query=query, tree_uuid=tree_uuid)
     return Reply(body=render(found), shows_state=True)
-
-
-def parse_whole(parameters: query_string.Parameters) -> CandidateQuery:
-    """A query of which one provider gives each amount: rules speak of one provider at a time."""
-    query = candidates.parse_parameters(parameters, VERSION_MAX, extended=True)
-    if query.may_split:
-        raise HttpError(
-            400,
-            query_string.INVALID.format(
-                "'can_split' is neither explained nor counted; leave it out"
-            ),
-            QUERY_BAD_VALUE,
-        )
-    return query
 
 
 def _parse_tree(text: str | None) -> str | None:
@@ -100,6 +95,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
         shown["outside"] = rule.outside
     if rule.amount is not None:
         shown["amount"] = rule.amount
+    if rule.may_split:
+        shown["can_split"] = True
     return shown
 
 
@@ -126,4 +123,6 @@ def _provider(miss: ProviderMiss, rule: Rule) -> dict[str, Any]:
     if miss.asked is not None:
         fields = ("asked", "free", "used", "capacity", "min_unit", "max_unit", "step_size")
         shown["inventory"] = {name: getattr(miss, name) for name in fields}
+    if miss.gives is not None:
+        shown["gives"] = miss.gives
     return shown

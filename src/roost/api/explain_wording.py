@@ -22,7 +22,9 @@ def rule_text(rule: Rule) -> str:
         case reasons.ROOT_NOT_MEMBER_OF:
             text = f"the root is not in aggregate {names}"
         case reasons.RESOURCES:
-            text = f"{names} {rule.amount:,}"
+            text = f"{names} {rule.amount}"
+            if rule.may_split:
+                text += ", in pieces"
         case reasons.REQUIRED:
             text = f"has {one_of}"
         case reasons.FORBIDDEN:
@@ -69,9 +71,9 @@ def provider_text(miss: ProviderMiss, rule: Rule) -> str:
     names = ", ".join(miss.broken)
     match rule.kind:
         case reasons.RESOURCES:
-            return f"{miss.name}: {_stock(miss)}"
+            return f"{miss.name}: {rule.names[0]} {_stock(miss)}"
         case reasons.CAPACITY:
-            return f"{miss.name}: {names} {miss.asked:,} asked together, {_free(miss)}"
+            return f"{miss.name}: {names} {miss.asked} asked together, {_free(miss)}"
         case reasons.REQUIRED | reasons.ROOT_REQUIRED:
             return f"{miss.name} lacks {names}"
         case reasons.FORBIDDEN | reasons.ROOT_FORBIDDEN:
@@ -86,7 +88,7 @@ def provider_text(miss: ProviderMiss, rule: Rule) -> str:
 
 def _stock(miss: ProviderMiss) -> str:
     units = [
-        f"{said} {getattr(miss, part):,}"
+        f"{said} {getattr(miss, part)}"
         for part, said in (
             (reasons.BELOW_MIN_UNIT, "less than min_unit"),
             (reasons.ABOVE_MAX_UNIT, "more than max_unit"),
@@ -94,11 +96,14 @@ def _stock(miss: ProviderMiss) -> str:
         )
         if part in miss.broken
     ]
-    return f"{miss.asked:,} asked, {_free(miss)}; {', '.join(units) or 'units ok'}"
+    said = ", ".join(units) or "units ok"
+    if miss.gives is not None:
+        said = f"gives {miss.gives}"
+    return f"{miss.asked} asked, {_free(miss)}; {said}"
 
 
 def _free(miss: ProviderMiss) -> str:
-    return f"{miss.free:,} free of {miss.capacity:,}"
+    return f"{miss.free} free of {miss.capacity}"
 
 
 def _nobody(rule: Rule) -> str:

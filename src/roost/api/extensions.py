@@ -11,8 +11,8 @@ EXTENSIONS = {
     "group_policy_optional": "group_policy is none where an extension is used",
     "order": "candidates in an order of one's choice, a page at a time",
     "post_candidates": "POST /allocation_candidates for requests that do not fit a URL",
-    "explain": "GET /allocation_candidates/explain: why a request does not fit",
-    "capacity": "GET /capacity: how many more of a request fit",
+    "explain": "/allocation_candidates/explain: why a request does not fit",
+    "capacity": "/capacity: how many more of a request fit",
     "placements": "POST /placements chooses and claims in one call",
     "events": "GET /events: what changes, as a stream",
 }

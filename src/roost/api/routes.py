@@ -202,7 +202,17 @@ ROUTES = (
         "placement:allocation_candidates:list",
         since=(1, 39),
     ),
+    Route(
+        "POST",
+        "/allocation_candidates/explain",
+        explain.post,
+        "placement:allocation_candidates:list",
+        since=(1, 39),
+    ),
     Route("GET", "/capacity", capacity.get, "placement:allocation_candidates:list", since=(1, 39)),
+    Route(
+        "POST", "/capacity", capacity.post, "placement:allocation_candidates:list", since=(1, 39)
+    ),
     Route("POST", "/placements", placements.post, "placement:placements:create", since=(1, 39)),
     Route("GET", "/events", events.get, "placement:events:list", since=(1, 39), gives_events=True),
     Route(

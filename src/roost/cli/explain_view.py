@@ -110,11 +110,11 @@ def _stocks(tree: Any) -> Table:
         table.add_row(
             each["name"],
             name,
-            f"{stock['asked']:,}",
+            str(stock["asked"]),
             "asked together," if together else "asked,",
-            Text(f"{stock['free']:,}", style="red" if short else "green"),
+            Text(str(stock["free"]), style="red" if short else "green"),
             "free of",
-            f"{stock['capacity']:,}",
+            str(stock["capacity"]),
             Text("" if together else each["text"].rpartition("; ")[2], style="dim"),
         )
     return table

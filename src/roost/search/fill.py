@@ -7,19 +7,19 @@ it. Another order might fit a few more where requests compete for several things
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec.structs import replace as evolve
 
 from roost.model import Value
 from roost.query import CandidateQuery
-from roost.search.columns import Integers
 from roost.search.combine import Work
 from roost.search.explain.views import class_ids, with_usage
 from roost.search.find import Search
 from roost.search.index import Index
-from roost.search.match import Slot
+from roost.search.split.answer import amounts_of
+from roost.search.split.find import SplitSearch
 
 # At most so many ways are looked at before the filling stops early.
 STEPS_MAX = 200_000
@@ -27,6 +27,8 @@ STEPS_MAX = 200_000
 STEPS_BETWEEN_LOOKS = 256
 # Ways of one round: every tree has its turn before one has its second.
 WAYS_OF_ROUND = 20_000
+# The same where amounts may be split, which are looked for one by one.
+SPLIT_WAYS_OF_ROUND = 512
 
 # What one request takes: (row, class id) -> amount.
 Amounts = Mapping[tuple[int, int], int]
@@ -53,17 +55,49 @@ def fill(
     view = with_usage(index, class_ids(index, query), lambda column: column.used.copy())
     filler = _Filler(view, query, may_go_on, steps_max)
     query = evolve(query, limit=None)
+    find_ways = _find_split_ways if query.may_split else _find_ways
     complete = None
     while complete is None:
-        search = Search(view, query, WAYS_OF_ROUND, None, Work() if work is None else work)
-        turns = itertools.takewhile(lambda _: may_go_on(), search.ways_in_turns())
-        complete = filler.take(search.rules.slots, search.answer(turns).ways)
-        if not may_go_on():
+        ways, are_all = find_ways(view, query, may_go_on, Work() if work is None else work)
+        complete = filler.take(ways)
+        if not may_go_on() or (complete and not are_all):
             # Ways may be missing, so that nothing was found says nothing.
             complete = False
     return Filling(
         count=filler.count, by_root=filler.by_root, taken=filler.taken, complete=complete
     )
+
+
+def _find_ways(
+    view: Index, query: CandidateQuery, may_go_on: Callable[[], bool], work: Work
+) -> tuple[Iterator[Amounts], bool]:
+    """Ways of one round, and whether there are none where none were found."""
+    search = Search(view, query, WAYS_OF_ROUND, None, work)
+    turns = itertools.takewhile(lambda _: may_go_on(), search.ways_in_turns())
+    answer = search.answer(turns)
+    demands = [
+        (slot_number, class_id, amount)
+        for slot_number, slot in enumerate(search.rules.slots)
+        for class_id, amount in slot.demands.items()
+    ]
+
+    def amounts_of_ways() -> Iterator[Amounts]:
+        for way in answer.ways.tolist():
+            amounts: dict[tuple[int, int], int] = {}
+            for slot_number, class_id, amount in demands:
+                key = (way[slot_number], class_id)
+                amounts[key] = amounts.get(key, 0) + amount
+            yield amounts
+
+    return amounts_of_ways(), True
+
+
+def _find_split_ways(
+    view: Index, query: CandidateQuery, may_go_on: Callable[[], bool], _: Work
+) -> tuple[Iterator[Amounts], bool]:
+    search = SplitSearch(view, query, may_go_on=may_go_on)
+    found = search.find(SPLIT_WAYS_OF_ROUND)
+    return map(amounts_of, found.split_ways), not search.is_cut
 
 
 class _Filler:
@@ -77,6 +111,7 @@ class _Filler:
         steps_max: int,
     ) -> None:
         self._view = view
+        self._class_ids = class_ids(view, query)
         self._limit = query.limit
         self._may_go_on = may_go_on
         self._steps = 0
@@ -85,29 +120,19 @@ class _Filler:
         self.by_root: Counter[int] = Counter()
         self.taken: list[tuple[Amounts, int]] = []
 
-    def take(self, slots: Sequence[Slot], ways: Integers) -> bool | None:
+    def take(self, ways: Iterable[Amounts]) -> bool | None:
         """Take each way as often as it fits.
 
         True: none does, so nothing more fits. False: it is time to stop. None: go on.
         """
         before = self.count
-        demands = [
-            (slot_number, class_id, amount)
-            for slot_number, slot in enumerate(slots)
-            for class_id, amount in slot.demands.items()
-        ]
         # One element after the other is much quicker to reach in lists than in arrays.
-        free = {class_id: self._free(class_id) for _, class_id, _ in demands}
-        matrix = ways.tolist()
+        free = {class_id: self._free(class_id) for class_id in self._class_ids}
         complete: bool | None = None
-        for way in matrix:
+        for amounts in ways:
             if self._is_over():
                 complete = False
                 break
-            amounts: dict[tuple[int, int], int] = {}
-            for slot_number, class_id, amount in demands:
-                key = (way[slot_number], class_id)
-                amounts[key] = amounts.get(key, 0) + amount
             times = min(
                 free[class_id][row] // amount for (row, class_id), amount in amounts.items()
             )

@@ -9,12 +9,12 @@ from roost.query import CandidateQuery, Order, Position
 from roost.search.answer import Answer
 from roost.search.columns import Integers, Mask
 from roost.search.combine import Combination, Options, Work
-from roost.search.find_split import SplitSearch
 from roost.search.index import Index
 from roost.search.lend import Lenders
 from roost.search.match import AggregateTest, GroupMatcher, trait_sets_accepted
 from roost.search.order import Turns
 from roost.search.rules import Rules
+from roost.search.split.find import SplitSearch
 
 # Rows are examined in ranges that double: a small limit looks at few, a full scan pays little.
 RANGE_MIN = 512

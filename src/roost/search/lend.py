@@ -44,6 +44,13 @@ class Lending:
         self._known = len(sets)
 
 
+def lenders_of(index: Index, root: int) -> list[int]:
+    """The rows that share with a tree without standing in it."""
+    aggregates = index.aggregate_sets.members[int(index.rows.tree_aggregates[root])]
+    sharing = {row for name in aggregates for row in index.sharing.get(name, ())}
+    return sorted(sharing.difference(index.tree_rows(root)))
+
+
 class Lenders:
     """The providers that can fill a slot for trees other than their own."""
 

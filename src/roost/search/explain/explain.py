@@ -1,5 +1,7 @@
 """One query on one index -> why it fits or does not."""
 
+from collections.abc import Callable
+
 from msgspec.structs import replace as evolve
 
 from roost import reasons
@@ -14,25 +16,31 @@ from roost.search.index import Index
 
 
 def explain(
-    index: Index, query: CandidateQuery, *, root: int | None = None, work: Work | None = None
+    index: Index,
+    query: CandidateQuery,
+    *,
+    root: int | None = None,
+    may_go_on: Callable[[], bool] = lambda: True,
+    work: Work | None = None,
 ) -> Explanation:
     """Why does this request not fit, and what would let it?
 
     With the row of a root the verdict and the relaxations are about its tree; the funnel is
-    always about the whole cloud.
+    always about the whole cloud. What would let it fit is looked for while it `may_go_on`.
     """
     work = Work() if work is None else work
     query = evolve(query, limit=None)
     funnel = Funnel(index, query, work)
     tree = None if root is None else reason_of(funnel, root)
     fits = len(funnel.left) > 0 if tree is None else tree.stage is None
-    relaxer = Relaxer(index, query, root, work)
+    relaxer = Relaxer(index, query, root, work, may_go_on)
     if fits:
         verdict = reasons.FITS
-    elif has_candidate(emptied(index, query), query, root, work):
-        verdict = reasons.NOT_NOW
-    else:
+    elif has_candidate(emptied(index, query), query, root, work) is False:
         verdict = reasons.NEVER
+    else:
+        # Also where nobody knows: never is a long time.
+        verdict = reasons.NOT_NOW
     return Explanation(
         verdict=verdict,
         trees=len(funnel.roots),
@@ -41,5 +49,5 @@ def explain(
         tree=tree,
         nearest=nearest(funnel) if tree is None else (),
         relaxations=() if fits else relaxer.relaxations(),
-        complete=relaxer.complete,
+        complete=relaxer.complete and not funnel.is_cut,
     )

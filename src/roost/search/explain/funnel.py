@@ -17,8 +17,9 @@ from roost.search.combine import Work
 from roost.search.explain.take_apart import is_between_slots, rules_of, without
 from roost.search.find import Search
 from roost.search.index import Index
-from roost.search.lend import Lenders
 from roost.search.match import AggregateTest, GroupMatcher, Slot, trait_sets_accepted
+from roost.search.split.find import SplitSearch
+from roost.search.split.parts import Part, parts_of_group
 
 # The stage of a tree that was never lost.
 SURVIVES = -1
@@ -40,6 +41,7 @@ class Funnel:
         # For each row, which means something for roots alone: the stage that lost the tree.
         self.lost_at = np.full(self._end, SURVIVES)
         self.stages: list[Stage] = []
+        self.is_cut = False  # whether a search of some stage gave up
         for number, rule in enumerate(self.rules):
             left = roots[self._passing(number, rule, roots)]
             self.lost_at[np.setdiff1d(roots, left, assume_unique=True)] = number
@@ -59,17 +61,21 @@ class Funnel:
         """The query with the rules before the stage alone, or also with that of the stage."""
         return without(self.query, self.rules[number + after :])
 
-    def slots_at(self, number: int, rule: Rule, *, after: bool) -> Sequence[Slot]:
-        """What a stage that is about a group asks of one provider each."""
+    def parts_at(self, number: int, rule: Rule, *, after: bool) -> Sequence[Part]:
+        """What a stage that is about a group asks, each of one provider or of several."""
         group = _group(self.until(number, after=after), rule)
         matcher = GroupMatcher(self.index, group)
-        if group.one_provider or rule.kind != reasons.RESOURCES:
-            return matcher.slots
-        # Each class of the unsuffixed group may come from another provider.
-        if not after:
-            return [Slot(matcher, {})]
-        asked = self.index.classes.ids[rule.names[0]]
-        return [slot for slot in matcher.slots if asked in slot.demands]
+        parts = parts_of_group(self.index, group, matcher)
+        if rule.kind != reasons.RESOURCES:
+            return parts
+        if group.one_provider and not rule.may_split:
+            # All that cannot be split comes from one provider.
+            asked = [part for part in parts if not part.may_split]
+        else:
+            # Each class may come from another provider, so it is asked on its own.
+            class_id = self.index.classes.ids[rule.names[0]]
+            asked = [part for part in parts if class_id in part.slot.demands]
+        return asked or [Part(self.index, Slot(matcher, {}), may_split=False)]
 
     # -- trees ---------------------------------------------------------------------------------
 
@@ -85,25 +91,22 @@ class Funnel:
         if is_between_slots(rule):
             return self._having_a_way(number, rule, roots)
         passing = np.ones(len(roots), dtype=np.bool_)
-        for slot in self.slots_at(number, rule, after=True):
-            passing &= self._served(slot)[roots]
+        for part in self.parts_at(number, rule, after=True):
+            self.work.rows_examined += self._end
+            passing &= part.can_fill(roots)
         return passing
 
-    def _served(self, slot: Slot) -> Mask:
-        """For each root, whether its tree can fill the slot."""
-        self.work.rows_examined += self._end
-        rows = self.index.rows
-        served = np.zeros(self._end, dtype=np.bool_)
-        served[rows.root[slot.local(self.index, 0, self._end)]] = True
-        reach = Lenders(self.index, slot, self._sharing).reach
-        if reach is not None:
-            served |= reach[rows.tree_aggregates[: self._end]]
-        return served
-
     def _having_a_way(self, number: int, rule: Rule, roots: Integers) -> Mask:
-        search = Search(self.index, self.until(number, after=True), None, None, self.work)
-        if rule.kind != reasons.CAPACITY:
-            # What groups take together is asked last: it is what a full cloud fails by.
+        query = self.until(number, after=True)
+        # What groups take together is asked last: it is what a full cloud fails by.
+        together = rule.kind == reasons.CAPACITY
+        if query.may_split:
+            split_search = SplitSearch(self.index, query, together=together)
+            having = split_search.having_a_way(roots)
+            self.is_cut |= split_search.is_cut
+            return having
+        search = Search(self.index, query, None, None, self.work)
+        if not together:
             search.rules.contended = set()
         found = np.zeros(self._end, dtype=np.bool_)
         for combination in search.batches():
@@ -117,8 +120,8 @@ class Funnel:
         if rule.group is None or is_between_slots(rule):
             return int((rows.last[roots] - roots + 1).sum())
         able = np.zeros(self._end, dtype=np.bool_)
-        for slot in self.slots_at(number, rule, after=after):
-            able[slot.local(self.index, 0, self._end)] = True
+        for part in self.parts_at(number, rule, after=after):
+            able[part.givers] = True
         return int(np.count_nonzero(able & self._available(roots)))
 
     def _available(self, roots: Integers) -> Mask:

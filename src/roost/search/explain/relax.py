@@ -14,7 +14,8 @@ from roost.search.explain.take_apart import rules_of, with_amount, without
 from roost.search.explain.views import has_candidate
 from roost.search.index import Index
 
-# At most so many searches; each costs what a search that finds nothing costs.
+# At most so many searches, as long as there is time for them; each costs what a search that finds
+# nothing costs.
 SEARCHES_MAX = 96
 # So few amounts are all tried from the top; among more the largest is looked for by halving.
 AMOUNTS_FEW = 16
@@ -27,11 +28,19 @@ class OutOfSearches(Exception):
 class Relaxer:
     """Tries a query with one rule less at a time, on the whole cloud or one tree."""
 
-    def __init__(self, index: Index, query: CandidateQuery, root: int | None, work: Work) -> None:
+    def __init__(
+        self,
+        index: Index,
+        query: CandidateQuery,
+        root: int | None,
+        work: Work,
+        may_go_on: Callable[[], bool],
+    ) -> None:
         self._index = index
         self._query = query
         self._root = root
         self._work = work
+        self._may_go_on = may_go_on
         self.searches = 0
         self.complete = True
 
@@ -58,21 +67,27 @@ class Relaxer:
     def _relaxed_resources(self, rule: Rule) -> Relaxation | None:
         group = next(each for each in self._query.groups if each.suffix == rule.group)
         alone = len(group.resources) == 1
-        # What does not fit without the class does not fit with less of it. A group that can be
-        # served by several providers is none without a class.
-        if (group.one_provider or not alone) and not self._fits(without(self._query, [rule])):
+        # A group that can be served by several providers is none without a class.
+        goes_without = (group.one_provider or not alone) and self._fits(
+            without(self._query, [rule])
+        )
+        # What does not fit without the class does not fit with less of it, unless who gives it
+        # has a trait that one of several must have.
+        if not goes_without and (group.one_provider or not (alone or group.traits.required)):
             return None
         amount = self._lowered(rule)
         if amount is not None:
             return Relaxation(rule=rule, amount=amount)
         # Of a group that asks for one class alone nothing would be left.
-        return None if alone else Relaxation(rule=rule)
+        return Relaxation(rule=rule) if goes_without and not alone else None
 
     def _fits(self, query: CandidateQuery) -> bool:
-        if self.searches >= SEARCHES_MAX:
+        if self.searches >= SEARCHES_MAX or not self._may_go_on():
             raise OutOfSearches
         self.searches += 1
-        return has_candidate(self._index, query, self._root, self._work)
+        found = has_candidate(self._index, query, self._root, self._work)
+        self.complete &= found is not None
+        return bool(found)
 
     # -- amounts -------------------------------------------------------------------------------
 
@@ -87,9 +102,12 @@ class Relaxer:
             return _largest_by_halving(amounts, fits)
         return next((amount for amount in reversed(amounts) if fits(amount)), None)
 
-    def _amounts(self, rule: Rule) -> list[int]:
+    def _amounts(self, rule: Rule) -> Sequence[int]:
         """The amounts that some provider gives at most, beside what other groups may take."""
         assert rule.amount is not None
+        if any(rule.names[0] in group.can_split for group in self._query.groups):
+            # Pieces can add up to anything, and leave anything.
+            return range(1, rule.amount)
         column = self._index.columns.get(self._index.classes.ids[rule.names[0]])
         if column is None:
             return []

@@ -58,7 +58,13 @@ def with_amount(query: CandidateQuery, rule: Rule, amount: int) -> CandidateQuer
 def _group_rules(group: RequestGroup) -> Iterator[Rule]:
     suffix = group.suffix
     for name, amount in group.resources.items():
-        yield Rule(kind=reasons.RESOURCES, group=suffix, names=(name,), amount=amount)
+        yield Rule(
+            kind=reasons.RESOURCES,
+            group=suffix,
+            names=(name,),
+            amount=amount,
+            may_split=name in group.can_split,
+        )
     on_each = group.traits if group.one_provider else TraitRule(forbidden=group.traits.forbidden)
     yield from _set_rules(reasons.REQUIRED, reasons.FORBIDDEN, suffix, on_each)
     yield from _set_rules(reasons.MEMBER_OF, reasons.NOT_MEMBER_OF, suffix, group.aggregates)
@@ -81,8 +87,8 @@ def _rules_between_groups(query: CandidateQuery) -> Iterator[Rule]:
     for suffixes in dict.fromkeys(query.isolated):
         yield Rule(kind=reasons.ISOLATE, names=tuple(sorted(suffixes)))
     for suffixes in dict.fromkeys(query.same_subtree):
-        # One provider is always in its own subtree.
-        if len(suffixes) > 1:
+        # One provider is always in its own subtree; but one group may be split over several.
+        if len(suffixes) > 1 or query.may_split:
             yield Rule(kind=reasons.SAME_SUBTREE, names=tuple(sorted(suffixes)))
     for each in dict.fromkeys(query.elsewhere):
         inside, outside = tuple(sorted(each.inside)), tuple(sorted(each.outside))
@@ -150,7 +156,7 @@ def _less(group: RequestGroup, rule: Rule) -> RequestGroup:
             kept = {
                 name: amount for name, amount in group.resources.items() if name not in rule.names
             }
-            return evolve(group, resources=kept)
+            return evolve(group, resources=kept, can_split=group.can_split.difference(rule.names))
         case reasons.REQUIRED | reasons.FORBIDDEN:
             return evolve(group, traits=_less_traits(group.traits, rule))
         case reasons.MEMBER_OF | reasons.NOT_MEMBER_OF:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import numpy as np
+from msgspec.structs import replace as evolve
 
 from roost import reasons
 from roost.reasons import ProviderMiss, Rule, TreeReason
@@ -10,7 +11,9 @@ from roost.search.columns import CAPACITY_MAX, Integers
 from roost.search.explain.funnel import SURVIVES, Funnel
 from roost.search.explain.take_apart import is_between_slots
 from roost.search.index import Index
+from roost.search.lend import lenders_of
 from roost.search.nodes import Stock, column_capacity
+from roost.search.split.parts import offer_of
 
 # So many providers of a tree are told about, and so many trees that came near.
 PROVIDERS_MAX = 10
@@ -57,12 +60,18 @@ def _lacking(funnel: Funnel, stage: int, rule: Rule) -> Integers:
     if column is None:
         return lacking
     able = np.zeros(end, dtype=np.bool_)
-    for slot in funnel.slots_at(stage, rule, after=False):
-        able[slot.local(index, 0, end)] = True
+    for asked_part in funnel.parts_at(stage, rule, after=False):
+        able[asked_part.givers] = True
     part = slice(0, column.count)
     rows = column.row[part]
     asked = min(rule.amount, CAPACITY_MAX)
-    least = np.maximum(asked - (column.capacity[part] - column.used[part]), 0)
+    free = np.clip(column.capacity[part] - column.used[part], 0, asked)
+    if rule.may_split:
+        # What all of the tree have free counts.
+        given = np.zeros(end, dtype=np.int64)
+        np.add.at(given, index.rows.root[rows[able[rows]]], free[able[rows]])
+        return np.maximum(asked - given, 0)
+    least = asked - free
     wanted = able[rows]
     np.minimum.at(lacking, index.rows.root[rows[wanted]], least[wanted])
     return lacking
@@ -88,11 +97,14 @@ def _misses(funnel: Funnel, stage: int, rule: Rule, root: int) -> Iterable[Provi
         case reasons.RESOURCES:
             class_id = index.classes.ids[rule.names[0]]
             stocks = {row: index.stock(class_id, row) for row in rows}
-            return [
+            misses = [
                 _miss_of_stock(index, row, stock, rule.amount or 0)
                 for row, stock in stocks.items()
                 if stock is not None
             ]
+            if rule.may_split:
+                return [_with_piece(index, miss, class_id) for miss in misses]
+            return misses
         case reasons.REQUIRED | reasons.FORBIDDEN:
             return [_miss_of_names(index, row, rule, index.trait_names(row)) for row in rows]
         case reasons.MEMBER_OF | reasons.NOT_MEMBER_OF:
@@ -104,21 +116,9 @@ def _asked_at(funnel: Funnel, stage: int, rule: Rule, root: int) -> list[int]:
     """The providers that met every rule so far for this tree, and so were asked by the next."""
     index = funnel.index
     able: set[int] = set()
-    for slot in funnel.slots_at(stage, rule, after=False):
-        tree = index.tree_rows(root)
-        able.update(slot.local(index, tree.start, tree.stop).tolist())
-        lenders = _lenders(index, root)
-        if lenders:
-            found = slot.shared(index, np.array(lenders, dtype=np.int64))
-            able.update(found.tolist())
+    for part in funnel.parts_at(stage, rule, after=False):
+        able.update(part.rows_of(root, lenders_of(index, root)))
     return sorted(able)
-
-
-def _lenders(index: Index, root: int) -> list[int]:
-    """Who shares with this tree without standing in it."""
-    aggregates = index.aggregate_sets.members[int(index.rows.tree_aggregates[root])]
-    sharing = {row for name in aggregates for row in index.sharing.get(name, ())}
-    return sorted(sharing.difference(index.tree_rows(root)))
 
 
 def _misses_together(funnel: Funnel, rule: Rule, root: int) -> Iterable[ProviderMiss]:
@@ -126,7 +126,7 @@ def _misses_together(funnel: Funnel, rule: Rule, root: int) -> Iterable[Provider
     index = funnel.index
     for name in rule.names:
         asked = sum(group.resources.get(name, 0) for group in funnel.query.groups)
-        for row in (*index.tree_rows(root), *_lenders(index, root)):
+        for row in (*index.tree_rows(root), *lenders_of(index, root)):
             stock = index.stock(index.classes.ids[name], row)
             if stock is not None:
                 yield _miss_of_stock(index, row, stock, asked, name)
@@ -157,6 +157,13 @@ def _miss_of_stock(
         max_unit=stock.max_unit,
         step_size=stock.step_size,
     )
+
+
+def _with_piece(index: Index, miss: ProviderMiss, class_id: int) -> ProviderMiss:
+    """What the provider gives of an amount that may be split: units bound each piece alone."""
+    found = offer_of(index, class_id, index.row_of_uuid[miss.uuid])
+    gives = 0 if found is None else min(found.high, miss.asked or 0)
+    return evolve(miss, gives=gives, broken=(reasons.NOT_FREE,))
 
 
 def _miss_of_names(index: Index, row: int, rule: Rule, held: Iterable[str]) -> ProviderMiss:

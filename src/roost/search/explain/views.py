@@ -10,6 +10,7 @@ from roost.search.columns import ClassColumn, Integers
 from roost.search.combine import Work
 from roost.search.find import Search
 from roost.search.index import Index
+from roost.search.split.find import SplitSearch
 
 
 def with_usage(
@@ -50,8 +51,12 @@ class TreeSearch(Search):
         return iter([(self._root, int(self.index.rows.last[self._root]) + 1)])
 
 
-def has_candidate(index: Index, query: CandidateQuery, root: int | None, work: Work) -> bool:
-    """Whether the query fits: anywhere, or for the tree with this root."""
+def has_candidate(index: Index, query: CandidateQuery, root: int | None, work: Work) -> bool | None:
+    """Whether the query fits, anywhere or for the tree with this root; None if nobody knows."""
+    if query.may_split:
+        split_search = SplitSearch(index, query, root=root)
+        found = split_search.find(1).count > 0
+        return None if split_search.is_cut and not found else found
     if root is None:
         search = Search(index, query, 1, None, work)
     else:

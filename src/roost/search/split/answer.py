@@ -1,0 +1,61 @@
+"""Ways with amounts that are split -> the answer."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from roost.model import Candidate
+from roost.query import CandidateQuery
+from roost.search.answer import SEPARATOR, Answer, Layout
+from roost.search.columns import Integers
+from roost.search.index import Index
+from roost.search.match import EMPTY
+from roost.search.split.parts import Pieces
+
+# What fills each part.
+Way = tuple[Pieces, ...]
+
+
+def amounts_of(way: Way) -> dict[tuple[int, int], int]:
+    """What a candidate takes: (row, class id) -> amount."""
+    amounts: dict[tuple[int, int], int] = {}
+    for pieces in way:
+        for piece in pieces:
+            for class_id, amount in piece.resources.items():
+                key = piece.row, class_id
+                amounts[key] = amounts.get(key, 0) + amount
+    return amounts
+
+
+class SplitAnswer(Answer):
+    """Like other answers, of candidates that differ in what they take."""
+
+    def __init__(self, index: Index, query: CandidateQuery, ways: Sequence[Way]) -> None:
+        super().__init__(index, query, (), EMPTY)
+        self.split_ways = ways
+        self.count = len(ways)
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        return tuple(map(self._candidate_of, self.split_ways))
+
+    def _candidate_of(self, way: Way) -> Candidate:
+        uuids, names = self._index.uuids, self._index.classes.names
+        allocations: dict[str, dict[str, int]] = {}
+        for (row, class_id), amount in amounts_of(way).items():
+            allocations.setdefault(uuids[row], {})[names[class_id]] = amount
+        mappings: dict[str, dict[str, None]] = {}
+        for pieces in way:
+            for piece in pieces:
+                mappings.setdefault(piece.suffix, {})[uuids[piece.row]] = None
+        return Candidate(
+            allocations=allocations,
+            mappings={suffix: tuple(serving) for suffix, serving in mappings.items()},
+        )
+
+    def _serving(self) -> Integers:
+        rows = {row for way in self.split_ways for row, _ in amounts_of(way)}
+        return np.array(sorted(rows), dtype=np.int64)
+
+    def write_candidates(self, layout: Layout) -> list[str]:
+        return [SEPARATOR.join(map(layout.candidate, self.candidates))]
