@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 from races import at_once, claim, dump, provider, put, refusals, uid, used
 from sqlalchemy import text
@@ -13,7 +14,7 @@ from roost.errors import ConsumerGenerationConflict, KeyReused, NoCandidates
 from roost.model import NewConsumer, Placed
 from roost.operations.consumer_reads import read_consumer
 from roost.operations.place import Key, Wish, place
-from roost.query import CandidateQuery, RequestGroup
+from roost.query import CandidateQuery, Order, RequestGroup
 from roost.service import Roost
 from roost.store import answers
 
@@ -199,6 +200,37 @@ def test_one_takes_what_the_index_of_another_has_not_seen(open_roost: OpenRoost)
     )
     assert refusals(results) == []
     assert used_in_all(first, names) == [1, 1]
+
+
+@pytest.mark.parametrize("order", [None, Order(by="pack"), Order(by="random", seed=1)])
+def test_amounts_are_split_as_the_consumers_before_leave_it(
+    roost: Roost, order: Order | None
+) -> None:
+    """Three fit, the last one in two pieces, which nobody needs while one provider has enough."""
+    provider(roost, "host")
+    provider(roost, "numa0", "host", VCPU=4)
+    provider(roost, "numa1", "host", VCPU=5)
+    group = RequestGroup(resources={"VCPU": 3}, can_split=frozenset({"VCPU"}))
+    query = CandidateQuery(groups=(group,), order=order)
+    placed = place(roost, wish=msgspec.structs.replace(wish(*"abc"), query=query))
+    assert sorted(len(each.candidate.allocations) for each in placed) == [1, 1, 2]
+    assert used_in_all(roost, ["numa0", "numa1"]) == [4, 5]
+
+
+def test_pieces_of_different_hosts_where_consumers_are_apart(roost: Roost) -> None:
+    for host in ("host0", "host1"):
+        provider(roost, host)
+        for child in "ab":
+            provider(roost, f"{host}{child}", host, VCPU=4)
+    group = RequestGroup(resources={"VCPU": 3}, can_split=frozenset({"VCPU"}))
+    wanted = msgspec.structs.replace(
+        wish(*"ab", apart=True), query=CandidateQuery(groups=(group,), order=Order(by="pack"))
+    )
+    place(roost, wish=wanted)
+    assert sum(used_in_all(roost, ["host0a", "host0b"])) == 3
+    assert sum(used_in_all(roost, ["host1a", "host1b"])) == 3
+    with pytest.raises(NoCandidates):
+        place(roost, wish=msgspec.structs.replace(wanted, consumers=wish(*"cde").consumers))
 
 
 def test_filling_and_taking_turns(roost: Roost) -> None:

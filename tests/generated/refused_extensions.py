@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from generated.refusal import candidates, refusal
-from generated.small_world import AGGREGATE_1, CN1
+from generated.small_world import AGGREGATE_1, CN1, NOBODY
 
 _A = "resources_A=VCPU:1"
 _AB = "resources_A=VCPU:1&resources_B=VCPU:1"
@@ -15,14 +15,13 @@ def _token(*fields: Any) -> str:
     return base64.urlsafe_b64encode(json.dumps(fields).encode()).decode().rstrip("=")
 
 
-def body(title: str, value: Any, *words: str, **options: Any) -> Any:
-    return refusal(
-        f"candidates by POST: {title}",
-        "POST /allocation_candidates",
-        *words,
-        body=value,
-        **options,
-    )
+def body(
+    title: str, value: Any, *words: str, path: str = "/allocation_candidates", **options: Any
+) -> Any:
+    return refusal(f"{path} by POST: {title}", f"POST {path}", *words, body=value, **options)
+
+
+EXPLAIN = "/allocation_candidates/explain"
 
 
 _GROUPS = {"": {"resources": {"VCPU": 1}}}
@@ -133,6 +132,16 @@ BODIES = (
         {"groups": {"": {"resources": {"VCPU": 1}, "can_split": "VCPU"}}},
         "'can_split'",
         "beside 'groups'",
+    ),
+    body("no tree", {"groups": _GROUPS, "tree": CN1}, "'tree' was unexpected"),
+    body("a bad tree", {"groups": _GROUPS, "tree": "nope"}, "tree", "uuid", "nope", path=EXPLAIN),
+    body("two trees", {"groups": _GROUPS, "tree": [CN1]}, "tree", "'string'", path=EXPLAIN),
+    body("an unknown tree", {"groups": _GROUPS, "tree": NOBODY}, "tree", NOBODY, path=EXPLAIN),
+    body("no groups", {}, "'groups' is a required property", path=EXPLAIN),
+    body("no groups", {}, "'groups' is a required property", path="/capacity"),
+    body("a tree", {"groups": _GROUPS, "tree": CN1}, "'tree' was unexpected", path="/capacity"),
+    body(
+        "an unknown class", {"groups": {"": {"resources": {"NOPE": 1}}}}, "NOPE", path="/capacity"
     ),
     body("before 1.39", {"groups": _GROUPS}, "not allowed", status=405, version="1.38"),
 )

@@ -26,6 +26,7 @@ from roost.query import CandidateQuery
 from roost.search.find import find
 from roost.search.index import Index
 from roost.search.nodes import inventory_of
+from roost.search.views import class_ids, with_usage
 from roost.service import Roost
 from roost.store.answers import KeptAnswer
 from roost.store.transaction import Transaction
@@ -134,11 +135,39 @@ def _choose(roost: Roost, wish: Wish, attempt: int, random: Random) -> Sequence[
             random.shuffle(some)
             options[: len(some)] = some
         chosen = choose(options, free, count, apart=wish.apart, fill=wish.fill)
+        if chosen is None and wish.query.may_split:
+            chosen = _choose_one_by_one(roost, wish, limit)
         if chosen is not None:
             return [option.candidate for option in chosen]
         if len(options) < limit or limit == limit_max:
             raise NoCandidates(count, len(options))
         limit = min(limit * CANDIDATES_STEP, limit_max)
+
+
+def _choose_one_by_one(roost: Roost, wish: Wish, limit: int) -> list[Option] | None:
+    """Search anew for each consumer: what is left can be split as nothing was before."""
+    query = msgspec.structs.replace(wish.query, limit=limit)
+    chosen: list[Option] = []
+    hosts: set[str] = set()
+    with roost.view() as index:
+        view = with_usage(index, class_ids(index, query), lambda column: column.used.copy())
+        for _ in wish.consumers:
+            options = _options(view, find(view, query).candidates)
+            free = (each for each in options if not wish.apart or hosts.isdisjoint(each.hosts))
+            option = next(free, None)
+            if option is None:
+                return None
+            chosen.append(option)
+            hosts |= option.hosts
+            _take(view, option.candidate)
+    return chosen
+
+
+def _take(view: Index, candidate: Candidate) -> None:
+    for uuid, resources in candidate.allocations.items():
+        for name, amount in resources.items():
+            column = view.columns[view.classes.ids[name]]
+            column.used[column.position(view.row_of_uuid[uuid])] += amount
 
 
 def _options(index: Index, candidates: Iterable[Candidate]) -> list[Option]:

@@ -15,11 +15,11 @@ from msgspec.structs import replace as evolve
 from roost.model import Value
 from roost.query import CandidateQuery
 from roost.search.combine import Work
-from roost.search.explain.views import class_ids, with_usage
 from roost.search.find import Search
 from roost.search.index import Index
 from roost.search.split.answer import amounts_of
 from roost.search.split.find import SplitSearch
+from roost.search.views import class_ids, with_usage
 
 # At most so many ways are looked at before the filling stops early.
 STEPS_MAX = 200_000
