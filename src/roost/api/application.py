@@ -98,7 +98,6 @@ def _respond(
     **parameters: str,
 ) -> None:
     request.env[meter.ROUTE] = routes[0].path
-    roost.open()
     version = request.context.version
     incoming.check_length(request)
     if any(not value or "\0" in value for value in parameters.values()):
@@ -111,6 +110,8 @@ def _respond(
         sender = request.context.identity
         project = route.project_of(message) if route.project_of else sender.project
         policy.check(sender, route.rule, project)
+        # What everybody may ask needs no database.
+        roost.open()
     _send(route.handler(roost, message, **parameters), version, request, response)
 
 
