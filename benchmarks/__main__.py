@@ -11,6 +11,7 @@ from typing import NamedTuple
 import click
 from rich.console import Console
 
+from benchmarks.beyond import measure_beyond
 from benchmarks.crowd import crowd
 from benchmarks.databases import DATABASES, serve
 from benchmarks.growth import empty_memory, grow
@@ -35,6 +36,7 @@ class Plan(NamedTuple):
     place_seconds: dict[str, float]
     crowds: Sequence[str]  # kinds of database
     crowd_seconds: float
+    beyond: int  # hosts
 
 
 # The reference takes seconds for what roost does in less than a millisecond, so it gets fewer
@@ -49,6 +51,7 @@ QUICK = Plan(
     place_seconds={"reference": 12.0, "roost": 5.0},
     crowds=["mariadb"],
     crowd_seconds=1.0,
+    beyond=1_000,
 )
 FULL = Plan(
     worlds=[
@@ -67,13 +70,14 @@ FULL = Plan(
     place_seconds={"reference": 60.0, "roost": 10.0},
     crowds=["mariadb", "postgresql"],
     crowd_seconds=5.0,
+    beyond=10_000,
 )
 GROWTH_DATABASE = "postgresql"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--world", "worlds", multiple=True, help="flat-N, nested-N or cloud-N. Repeatable.")
-@click.option("--no-worlds", is_flag=True, help="No world: growth and crowd alone.")
+@click.option("--no-worlds", is_flag=True, help="No world: growth, crowd and beyond alone.")
 @click.option("--database", "databases", multiple=True, type=click.Choice(DATABASES))
 @click.option("--requests", "keys", multiple=True, type=click.Choice(KEYS), help="Only these.")
 @click.option("--only", type=click.Choice(["reference", "roost"]), help="One side alone.")
@@ -86,6 +90,12 @@ GROWTH_DATABASE = "postgresql"
     "with_crowd",
     default=None,
     help="Claims of more and more clients. Default: unless --world or --requests.",
+)
+@click.option(
+    "--beyond/--no-beyond",
+    "with_beyond",
+    default=None,
+    help="What roost does beyond the API. Default: where there is growth.",
 )
 @click.option("--hosts", "sizes", multiple=True, type=int, help="Sizes of the growing clouds.")
 @click.option(
@@ -115,6 +125,7 @@ def main(
     quick: bool,
     growth: bool | None,
     with_crowd: bool | None,
+    with_beyond: bool | None,
     sizes: Sequence[int],
     check: bool | None,
     seconds: float | None,
@@ -139,6 +150,8 @@ def main(
         growth = bool(sizes) or (not worlds and not databases and not keys and only is None)
     if with_crowd is None:
         with_crowd = not worlds and not keys and not sizes
+    if with_beyond is None:
+        with_beyond = growth
     efforts = {name: plan.efforts[name] for name in plan.efforts if only in (None, name)}
     results = Results(machine=machine(), versions=versions())
     for path in earlier:
@@ -172,6 +185,12 @@ def main(
                     for hosts in sizes or plan.growth:
                         results.growth.append(grow(hosts, database, plan.efforts["roost"], say))
                         save(results, json_path)
+            if with_beyond:
+                with serve(databases[0] if databases else GROWTH_DATABASE) as database:
+                    effort = plan.efforts["roost"]
+                    hosts = max(sizes, default=plan.beyond)
+                    results.beyond.append(measure_beyond(hosts, database, effort, say))
+                save(results, json_path)
     console = Console(width=None if sys.stdout.isatty() else 160)
     print_results(results, console)
     if not report_only:

@@ -2,7 +2,7 @@
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.client import Connection, Request
@@ -19,11 +19,11 @@ SEARCHES = [case for case in CASES if case.key in ("limit-10", "limit-1000")]
 PAIRS = 100
 
 
-def grow(
-    hosts: int, database: Database, effort: Effort, say: Callable[[str], None]
-) -> GrowthResult:
-    """One point of the curve."""
-    name = f"cloud-{hosts}"
+@contextlib.contextmanager
+def served(
+    name: str, database: Database, say: Callable[[str], None]
+) -> Iterator[tuple[World, Roost, Callable[[], Roost]]]:
+    """A world, a service with one worker that has it, and how to start one more."""
     say(f"{name}: making the world")
     world = build(name)
     with contextlib.ExitStack() as stack:
@@ -35,31 +35,43 @@ def grow(
         say(f"{name}: loading {len(world.allocations):,} allocations")
         dump.load(url)
         say(f"{name}: starting")
+
+        def start() -> Roost:
+            return Roost(url, folder, processes=1)
+
         # The first start adopts the tables, which happens once in their life.
-        with Roost(url, folder, processes=1):
+        with start():
             pass
-        with Roost(url, folder, processes=1) as roost:
-            timings = {}
-            for case in SEARCHES:
-                say(f"{name}: {case.title}")
-                timings[case.key] = measure(case, world, roost, database.process_id, effort)
-            resident, share = largest_memory(roost.process_id)
-            say(f"{name}: writes of another process")
-            with Roost(url, folder, processes=1) as writer:
-                quiet, caught_up = cost_of_others(world, roost, writer, database)
-            return GrowthResult(
-                world=name,
-                database=database.title,
-                hosts=hosts,
-                providers=len(world.providers),
-                allocations=len(world.allocations),
-                start_seconds=roost.start_seconds,
-                memory_resident=resident,
-                memory_share=share,
-                timings=timings,
-                quiet_cpu_ms=quiet,
-                caught_up_cpu_ms=caught_up,
-            )
+        yield world, stack.enter_context(start()), start
+
+
+def grow(
+    hosts: int, database: Database, effort: Effort, say: Callable[[str], None]
+) -> GrowthResult:
+    """One point of the curve."""
+    name = f"cloud-{hosts}"
+    with served(name, database, say) as (world, roost, start):
+        timings = {}
+        for case in SEARCHES:
+            say(f"{name}: {case.title}")
+            timings[case.key] = measure(case, world, roost, database.process_id, effort)
+        resident, share = largest_memory(roost.process_id)
+        say(f"{name}: writes of another process")
+        with start() as writer:
+            quiet, caught_up = cost_of_others(world, roost, writer, database)
+        return GrowthResult(
+            world=name,
+            database=database.title,
+            hosts=hosts,
+            providers=len(world.providers),
+            allocations=len(world.allocations),
+            start_seconds=roost.start_seconds,
+            memory_resident=resident,
+            memory_share=share,
+            timings=timings,
+            quiet_cpu_ms=quiet,
+            caught_up_cpu_ms=caught_up,
+        )
 
 
 def cost_of_others(

@@ -17,6 +17,7 @@ from benchmarks.sides import (
 )
 from benchmarks.tables import (
     Table,
+    beyond_table,
     comparison_table,
     crowd_table,
     growth_table,
@@ -36,6 +37,8 @@ def measured(results: Results) -> Iterator[Table]:
         yield growth_table(results.growth, results.memory_empty)
     for crowd in results.crowds:
         yield crowd_table(crowd)
+    for beyond in results.beyond:
+        yield beyond_table(beyond)
 
 
 def judged(results: Results) -> Iterator[Table]:
@@ -94,7 +97,7 @@ def _settings(results: Results) -> Iterator[str]:
     yield f"  {REFERENCE_THREADS} threads; on PostgreSQL through psycopg2. A request that takes too"
     yield "  long is given up, the table says when, and its ratio is a lower bound."
     yield f"- roost: `roost serve --workers {PROCESSES} --threads {ROOST_THREADS}`; one worker in"
-    yield "  the table of growth."
+    yield "  the tables of growth and of what is beyond the API."
     yield "- One client, one request after the other, over eight connections in turn, so that"
     yield "  each process has to learn what the others wrote."
     yield "- The databases do not wait for the disk at COMMIT (`fsync=off`,"

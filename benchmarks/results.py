@@ -108,12 +108,22 @@ class CrowdResult(msgspec.Struct, kw_only=True):
     points: dict[str, list[CrowdPoint]] = {}  # by side
 
 
+class BeyondResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What roost does beyond the API, on a cloud of some size."""
+
+    database: str
+    hosts: int
+    providers: int
+    timings: dict[str, Timing]
+
+
 class Results(msgspec.Struct, kw_only=True):
     machine: str
     versions: dict[str, str]
     worlds: list[WorldResult] = []
     growth: list[GrowthResult] = []
     crowds: list[CrowdResult] = []
+    beyond: list[BeyondResult] = []
     # The memory of a worker that serves an empty cloud.
     memory_empty: int = 0
 
@@ -129,6 +139,7 @@ class Results(msgspec.Struct, kw_only=True):
         self.growth += more.growth
         measured = {crowd.database for crowd in more.crowds}
         self.crowds = [*(one for one in self.crowds if one.database not in measured), *more.crowds]
+        self.beyond += more.beyond
         self.memory_empty = more.memory_empty or self.memory_empty
 
     def save(self, path: Path) -> None:

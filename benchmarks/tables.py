@@ -2,9 +2,11 @@
 
 from typing import NamedTuple
 
+from benchmarks.beyond import CASES as BEYOND_CASES
 from benchmarks.crowd import CASES as CROWD_CASES
 from benchmarks.requests import PLACE_TITLE, cases_for
 from benchmarks.results import (
+    BeyondResult,
     CrowdPoint,
     CrowdResult,
     GrowthResult,
@@ -144,6 +146,21 @@ def crowd_cells(point: CrowdPoint | None) -> tuple[str, str]:
     if point is None:
         return NOTHING, NOTHING
     return number(point.per_second), f"{point.refused}, {point.failures}"
+
+
+def beyond_table(result: BeyondResult) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for case, beside in BEYOND_CASES:
+        timing = result.timings[case.key]
+        search = result.timings[beside] if beside else None
+        share = NOTHING if search is None else times(timing.cpu_ms / search.cpu_ms)
+        rows.append((case.title, *timing_cells(timing), share))
+    return Table(
+        f"Beyond the API: roost alone, one worker, {result.hosts:,} hosts "
+        f"({result.providers:,} providers), {result.database}",
+        ("request", "p50, p95 ms", "CPU ms", "CPU of its search"),
+        rows,
+    )
 
 
 def verdict_table(results: Results) -> Table:

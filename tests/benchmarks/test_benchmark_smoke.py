@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from benchmarks.beyond import CASES as BEYOND_CASES
 from benchmarks.crowd import CLIENTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,6 +68,16 @@ class TestCrowd:
         ours = crowd["points"]["roost"]
         assert all(point["claims"] > 0 and not point["failures"] for point in ours)
         assert "as clients are added" in printed
+
+
+class TestBeyond:
+    def test_has_a_row_for_each_case(self, tmp_path: Path) -> None:
+        nothing_else = ("--no-worlds", "--no-growth", "--no-crowd", "--database", "sqlite")
+        printed, saved = benchmark(tmp_path, *nothing_else, "--beyond", "--hosts", "100")
+        [beyond] = saved["beyond"]
+        assert set(beyond["timings"]) == {case.key for case, _ in BEYOND_CASES}
+        assert not any(timing.get("failure") for timing in beyond["timings"].values())
+        assert "Beyond the API" in printed
 
 
 class TestReport:

@@ -3,14 +3,16 @@
 import math
 
 import pytest
+from msgspec.structs import replace as evolve
 
 from roost.changes import Changes
 from roost.model import SHARING_TRAIT, Inventory
-from roost.query import CandidateQuery, RequestGroup, TraitRule
+from roost.query import CandidateQuery, Order, RequestGroup, TraitRule
 from roost.search.advance import advance
 from roost.search.combine import Work
 from roost.search.find import RANGE_MIN, find
 from roost.search.index import Index
+from roost.search.order import WAYS_AT_FIRST
 from world import build, provider, rows
 
 
@@ -47,6 +49,20 @@ def test_a_limit_bounds_the_choices_under_isolate():
     answer = find(index, query, work=work)
     assert len(answer.candidates) == 1000
     assert work.choices_tried < 20_000
+
+
+@pytest.mark.parametrize("by", ["pack", "spread", "random", "root"])
+def test_a_page_makes_few_ways_of_all_that_there_are(by):
+    index, work = flat_hosts(3000), Work()
+    query = CandidateQuery(groups=groups(2, "VCPU"), order=Order(by=by), limit=10)
+    page = find(index, query, work=work)
+    assert len(page.candidates) == 10
+    # Which trees come first is only known when all have been looked at, but once is enough.
+    assert work.rows_examined == 3000
+    assert work.choices_tried <= WAYS_AT_FIRST
+    work = Work()
+    assert len(find(index, evolve(query, after=page.next), work=work).candidates) == 10
+    assert work.choices_tried <= WAYS_AT_FIRST
 
 
 def test_without_a_limit_every_way_is_found_once():

@@ -43,7 +43,9 @@ def find(
     if query.may_split:
         return SplitSearch(index, query).find(limit)
     if query.order is not None:
-        return Search(index, query, limit, None, work or Work()).answer_in_order(query.order)
+        # Which trees come first is only known when all have been looked at.
+        search = Search(index, query, None, None, work or Work())
+        return search.answer_in_order(query.order, limit)
     search = Search(index, query, limit, random, work or Work())
     # Where everything is asked for, whose turn it is does not matter.
     turns = bool(limits) and not depth_first
@@ -179,15 +181,15 @@ class Search:
                     still.append(turns)
             waiting = still
 
-    def answer_in_order(self, order: Order) -> Answer:
-        """One page of all ways; which trees come first is only known when all are looked at."""
+    def answer_in_order(self, order: Order, limit: int | None) -> Answer:
+        """One page of all ways."""
         slots = self.rules.slots
         answer = Answer(self.index, self.query, slots, self.sharing)
         turns = Turns(self.index, self.query, order, slots, self.lenders, self.batches())
         page: list[Integers] = []
         last: Position | None = None
         for position, way in turns.ways():
-            if self.limit is not None and len(page) == self.limit:
+            if limit is not None and len(page) == limit:
                 answer.next = last
                 break
             page.append(way)

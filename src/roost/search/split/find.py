@@ -1,7 +1,6 @@
 """Searches in which amounts may be split: tree by tree, those with the fewest pieces first."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from roost.search.columns import Integers, Mask
 from roost.search.index import Index
 from roost.search.lend import lenders_of
 from roost.search.match import AggregateTest, trait_sets_accepted
-from roost.search.order import ranks_of
+from roost.search.order import in_order, ranks_of
 from roost.search.split.answer import SplitAnswer, Way, amounts_of
 from roost.search.split.parts import Part, Pieces, parts_of
 from roost.search.split.pieces import PIECES_MAX
@@ -45,6 +44,7 @@ class SplitSearch:
         self._may_go_on = may_go_on
         self._parts, matchers = parts_of(index, query)
         self._rules = SplitRules(index, query, self._parts, matchers, together=together)
+        self._ranks: dict[int, float] = {}  # of the trees that may serve
         self._steps_left = STEPS_MAX
         self.steps = 0  # choices tried
         self.is_cut = False  # whether it gave up somewhere, so that ways may be missing
@@ -92,9 +92,14 @@ class SplitSearch:
         if query.root_aggregates:
             test = AggregateTest(index, query.root_aggregates)
             roots = roots[test.accepts(index, roots, spanning=False)]
-        found: list[int] = roots[self._may_fill(roots)].tolist()
-        rank = self._rank
-        return sorted(found, key=lambda root: (rank(root), index.uuids[root]))
+        roots = roots[self._may_fill(roots)]
+        if query.order is None:
+            ranks = roots.astype(np.float64)
+        else:
+            ranks = ranks_of(index, query.order, [part.slot for part in self._parts], roots)
+        self._ranks = dict(zip(roots.tolist(), ranks.tolist(), strict=True))
+        found: list[int] = roots[in_order(index, roots, ranks)].tolist()
+        return found
 
     def _may_fill(self, roots: Integers) -> Mask:
         """Which trees may fill every part on its own."""
@@ -107,12 +112,6 @@ class SplitSearch:
     def _extra_max(self) -> int:
         """How many pieces more than parts there can be."""
         return sum(part.may_split for part in self._parts) * (PIECES_MAX - 1)
-
-    @cached_property
-    def _rank(self) -> Callable[[int], float]:
-        if self._query.order is None:
-            return float
-        return ranks_of(self._index, self._query.order, [part.slot for part in self._parts])
 
     # -- which ways ----------------------------------------------------------------------------
 
@@ -146,7 +145,7 @@ class SplitSearch:
 
     def _position(self, extra: int, turn: int, root: int) -> Position:
         return Position(
-            pieces=extra, turn=turn, rank=self._rank(root), root=self._index.uuids[root]
+            pieces=extra, turn=turn, rank=self._ranks[root], root=self._index.uuids[root]
         )
 
     def _ways(self, tree: "_Tree", extra: int) -> Iterator[Way]:
