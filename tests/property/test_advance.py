@@ -6,7 +6,9 @@ from collections import Counter
 import pytest
 
 from roost.changes import Changes, Rows
+from roost.query import CandidateQuery, Order, RequestGroup
 from roost.search.advance import advance
+from roost.search.find import find
 from roost.search.index import Index
 
 CLASSES = [(number, f"CLASS{number}", 0.0) for number in range(3)]
@@ -181,6 +183,27 @@ def test_catching_up_equals_rebuilding(seed):
             tables.write()
         advance(index, tables.take_changes())
         assert index.contents() == Index.build(tables.rows()).contents()
+
+
+@pytest.mark.parametrize("by", ["pack", "root", "random"])
+def test_pages_go_on_in_another_process(by):
+    """An index that has seen every change gives candidates in the order of one that saw none."""
+    groups = (
+        RequestGroup(resources={"CLASS0": 1, "CLASS1": 1}),
+        RequestGroup(suffix="_A", resources={"CLASS2": 1}),
+    )
+    query = CandidateQuery(groups=groups, order=Order(by=by, seed=3))
+    counts = []
+    for seed in range(20):
+        tables = Tables(seed)
+        index = Index.build(tables.rows())
+        for _ in range(60):
+            tables.write()
+            advance(index, tables.take_changes())
+        found = find(index, query).candidates
+        assert found == find(Index.build(tables.rows()), query).candidates
+        counts.append(len(found))
+    assert sum(count > 1 for count in counts) >= 5
 
 
 def test_dead_rows_are_swept_out():

@@ -10,7 +10,7 @@ from msgspec.structs import replace as evolve
 from strategies import EXAMPLE_COUNT, Seeded, make_world
 
 import oracle
-from roost.model import Candidate
+from roost.model import SHARING_TRAIT, Candidate
 from roost.query import CandidateQuery, Order, RequestGroup
 from roost.search import combine
 from roost.search.find import find
@@ -98,6 +98,25 @@ def test_a_seed_is_an_order() -> None:
     orders = [roots(world, asking(Order(by="random", seed=seed))) for seed in (1, 2, 1)]
     assert orders[0] == orders[2] != orders[1]
     assert sorted(orders[0]) == sorted(orders[1])
+
+
+def test_lenders_come_in_the_same_order_wherever_their_rows_are() -> None:
+    pools = [
+        provider(f"pool{n}", {"DISK_GB": 8}, traits=[SHARING_TRAIT], aggregates=["a"])
+        for n in range(3)
+    ]
+    world = build(*pools, provider("host", {"VCPU": 8}, aggregates=["a"]))
+    resources = {"VCPU": 1, "DISK_GB": 1}
+    for can_split in ((), ("VCPU",)):
+        group = RequestGroup(resources=resources, can_split=frozenset(can_split))
+        query = CandidateQuery(groups=(group,), order=Order(by="root"))
+        index = Index.build(rows(world))
+        before = find(index, query).candidates
+        moved = index.node(index.row_of_uuid[uuid_of("pool0")])
+        index.kill_tree(index.row_of_uuid[uuid_of("pool0")])
+        index.append_trees([moved])
+        assert find(index, query).candidates == before
+        assert len(before) == 3
 
 
 def test_a_page_goes_on_where_the_last_one_ended_although_trees_come_and_go() -> None:

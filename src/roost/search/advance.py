@@ -117,4 +117,5 @@ def _rewrite_trees(index: Index, numbers: Iterable[int], fresh: dict[int, Node])
             nodes[number] = fresh[number]
     for root in roots:
         index.kill_tree(root)
-    index.append_trees(nodes.values())
+    # In the order in which they would be read from the tables.
+    index.append_trees(nodes[number] for number in sorted(nodes))

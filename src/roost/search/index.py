@@ -295,6 +295,12 @@ class Index:
             "resource classes": dict(self.classes.ids),
             "traits": dict(self.traits.ids),
             "providers": {self.uuids[row]: (self.node(row), self.root_uuid(row)) for row in living},
+            # Pages go on in the order of rows, in whichever process.
+            "trees": {
+                self.uuids[row]: [self.uuids[each] for each in self.tree_rows(row)]
+                for row in living
+                if self.rows.parent[row] < 0
+            },
             "tree aggregates": {
                 self.uuids[row]: set(
                     self.aggregate_sets.members[int(self.rows.tree_aggregates[row])]

@@ -1,5 +1,7 @@
 """Sharing providers: who lends to which tree."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from roost.search.columns import Integers, Mask, ragged_range
@@ -8,9 +10,10 @@ from roost.search.match import Slot
 
 
 class Lending:
-    """For each set of aggregates: the rows that share through one of them, in order.
+    """For each set of aggregates: the rows that share through one of them, by provider id.
 
-    Kept with the index for as long as the same providers share; sets that are new are added.
+    Rows move as trees change and ids do not, so that all processes have the same order. Kept with
+    the index for as long as the same providers share; sets that are new are added.
     """
 
     def __init__(self, sharing: Integers) -> None:
@@ -33,7 +36,7 @@ class Lending:
         if self._known == len(sets):
             return
         lists = [
-            sorted(set().union(*(index.sharing.get(name, ()) for name in names)))
+            _by_id(index, set().union(*(index.sharing.get(name, ()) for name in names)))
             for names in sets[self._known :]
         ]
         counts = np.array([len(rows) for rows in lists], dtype=np.int64)
@@ -44,11 +47,15 @@ class Lending:
         self._known = len(sets)
 
 
+def _by_id(index: Index, rows: Iterable[int]) -> list[int]:
+    return sorted(rows, key=lambda row: index.ids[row])
+
+
 def lenders_of(index: Index, root: int) -> list[int]:
-    """The rows that share with a tree without standing in it."""
+    """The rows that share with a tree without standing in it, by provider id."""
     aggregates = index.aggregate_sets.members[int(index.rows.tree_aggregates[root])]
     sharing = {row for name in aggregates for row in index.sharing.get(name, ())}
-    return sorted(sharing.difference(index.tree_rows(root)))
+    return _by_id(index, sharing.difference(index.tree_rows(root)))
 
 
 class Lenders:
