@@ -266,11 +266,16 @@ class CapacityExceeded(Conflict):
 class NoCandidates(Conflict):
     """There is no place for all of the consumers that were to be placed together."""
 
-    def __init__(self, count: int, found: int) -> None:
+    def __init__(self, count: int, found: int, *, gave_up: bool = False) -> None:
         self.count = count
         self.found = found
         if not found:
             reason = "nothing has room for what is asked for"
+        elif gave_up:
+            reason = (
+                f"no {count} of the {found} candidates found that can be had together were found "
+                "in time, though there may be some; fewer at a time may find a place"
+            )
         else:
             reason = f"no {count} of the {found} candidates found can be had together"
         super().__init__(f"Unable to place {count} consumer(s): {reason}.")

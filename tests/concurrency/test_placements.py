@@ -5,16 +5,21 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace as evolve
 from races import at_once, claim, dump, provider, put, refusals, uid, used
 from sqlalchemy import text
 
-from roost.errors import ConsumerGenerationConflict, KeyReused, NoCandidates
-from roost.model import NewConsumer, Placed
+from roost.errors import ConcurrentUpdate, ConsumerGenerationConflict, KeyReused, NoCandidates
+from roost.model import SHARING_TRAIT, NewConsumer, Placed
+from roost.operations import choose
+from roost.operations import place as place_module
 from roost.operations.consumer_reads import read_consumer
 from roost.operations.place import Key, Wish, place
+from roost.operations.replace_aggregates import replace_aggregates
+from roost.operations.replace_traits import replace_traits
 from roost.query import CandidateQuery, Order, RequestGroup
+from roost.search.find import find
 from roost.service import Roost
 from roost.store import answers
 
@@ -175,6 +180,19 @@ def test_old_keys_are_forgotten(open_roost: OpenRoost, monkeypatch: pytest.Monke
     assert keys == [digest("new")]
 
 
+def test_an_old_key_is_good_for_another_request(open_roost: OpenRoost) -> None:
+    roost = open_roost()
+    hosts(roost, 1, 8)
+    place(roost, wish=wish("a", key="k"))
+    with roost.store.engine.begin() as connection:
+        connection.execute(text("UPDATE roost_placements SET created_at = '2001-01-01 00:00:00'"))
+    first = place(roost, wish=wish("b", key="k"))
+    assert place(roost, wish=wish("b", key="k")) == first
+    assert used(roost, "host0", "VCPU") == 2
+    with pytest.raises(KeyReused):
+        place(roost, wish=wish("a", key="k"))
+
+
 def test_a_refused_placement_leaves_nothing(open_roost: OpenRoost) -> None:
     roost = open_roost()
     hosts(roost, 2, 2)
@@ -202,6 +220,76 @@ def test_one_takes_what_the_index_of_another_has_not_seen(open_roost: OpenRoost)
     assert used_in_all(first, names) == [1, 1]
 
 
+def ways(host_count: int, roost: Roost) -> CandidateQuery:
+    """Hosts that can serve the query in very many ways each."""
+    for number in range(host_count):
+        provider(roost, f"host{number}", VCPU=64)
+        for card in range(5):
+            provider(roost, f"card{number}-{card}", f"host{number}", SRIOV_NET_VF=64)
+    groups = (RequestGroup(suffix=f"_{n}", resources={"SRIOV_NET_VF": 1}) for n in range(5))
+    return CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}), *groups))
+
+
+@pytest.mark.parametrize("strategy", ["depth-first", "breadth-first"])
+def test_a_host_with_many_ways_does_not_crowd_out_others(roost: Roost, strategy: str) -> None:
+    """Neither where searches go tree by tree, nor where answers are short."""
+    query = ways(6, roost)
+    roost.settings = evolve(
+        roost.settings,
+        allocation_candidates_generation_strategy=strategy,
+        max_allocation_candidates=3,
+    )
+    wanted = evolve(wish(*"abcdef", apart=True), query=query)
+    place(roost, wish=wanted)
+    assert used_in_all(roost, [f"host{n}" for n in range(6)]) == [1] * 6
+
+
+def test_too_few_hosts_are_known_at_once(roost: Roost, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = ways(3, roost)
+    monkeypatch.setattr(choose, "LOOKS_MAX", 0)
+    wanted = evolve(wish(*"abcd", apart=True), query=query)
+    with pytest.raises(NoCandidates, match="no 4 of the 64 candidates found can be had together"):
+        place(roost, wish=wanted)
+
+
+@pytest.mark.parametrize("by", ["root", "pack", "spread"])
+def test_a_lost_race_is_no_reason_to_leave_the_order(
+    roost: Roost, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks for an order gets the first that has room, however often others were quicker."""
+    hosts(roost, 32, 4)
+    query = evolve(wish("a").query, order=Order(by=by))
+    with roost.view() as index:
+        first = find(index, query).candidates[0].allocations
+    lost = iter([True] * 5)
+    decide = place_module.decide
+
+    def losing(*arguments: Any, **options: Any) -> Any:
+        if next(lost, False):
+            raise ConcurrentUpdate("somebody was quicker")
+        return decide(*arguments, **options)
+
+    monkeypatch.setattr(place_module, "decide", losing)
+    [placed] = place(roost, wish=evolve(wish("a"), query=query))
+    assert placed.candidate.allocations == first
+
+
+def test_a_pool_that_all_share_is_no_host(roost: Roost) -> None:
+    """All that is asked for is shared, so that nothing brings two consumers together."""
+    provider(roost, "host")
+    provider(roost, "pool", DISK_GB=10)
+    for name in ("host", "pool"):
+        replace_aggregates(
+            roost, provider_uuid=uid(name), aggregates=[uid("a")], expected_generation=None
+        )
+    replace_traits(
+        roost, provider_uuid=uid("pool"), traits={SHARING_TRAIT}, expected_generation=None
+    )
+    query = CandidateQuery(groups=(RequestGroup(resources={"DISK_GB": 1}),))
+    place(roost, wish=evolve(wish(*"abc", apart=True), query=query))
+    assert used(roost, "pool", "DISK_GB") == 3
+
+
 @pytest.mark.parametrize("order", [None, Order(by="pack"), Order(by="random", seed=1)])
 def test_amounts_are_split_as_the_consumers_before_leave_it(
     roost: Roost, order: Order | None
@@ -212,7 +300,7 @@ def test_amounts_are_split_as_the_consumers_before_leave_it(
     provider(roost, "numa1", "host", VCPU=5)
     group = RequestGroup(resources={"VCPU": 3}, can_split=frozenset({"VCPU"}))
     query = CandidateQuery(groups=(group,), order=order)
-    placed = place(roost, wish=msgspec.structs.replace(wish(*"abc"), query=query))
+    placed = place(roost, wish=evolve(wish(*"abc"), query=query))
     assert sorted(len(each.candidate.allocations) for each in placed) == [1, 1, 2]
     assert used_in_all(roost, ["numa0", "numa1"]) == [4, 5]
 
@@ -223,14 +311,14 @@ def test_pieces_of_different_hosts_where_consumers_are_apart(roost: Roost) -> No
         for child in "ab":
             provider(roost, f"{host}{child}", host, VCPU=4)
     group = RequestGroup(resources={"VCPU": 3}, can_split=frozenset({"VCPU"}))
-    wanted = msgspec.structs.replace(
+    wanted = evolve(
         wish(*"ab", apart=True), query=CandidateQuery(groups=(group,), order=Order(by="pack"))
     )
     place(roost, wish=wanted)
     assert sum(used_in_all(roost, ["host0a", "host0b"])) == 3
     assert sum(used_in_all(roost, ["host1a", "host1b"])) == 3
     with pytest.raises(NoCandidates):
-        place(roost, wish=msgspec.structs.replace(wanted, consumers=wish(*"cde").consumers))
+        place(roost, wish=evolve(wanted, consumers=wish(*"cde").consumers))
 
 
 def test_filling_and_taking_turns(roost: Roost) -> None:

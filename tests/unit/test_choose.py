@@ -2,12 +2,13 @@
 
 from itertools import combinations_with_replacement
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from roost.model import Candidate
 from roost.operations import choose as module
-from roost.operations.choose import Option, choose
+from roost.operations.choose import Choice, Option, choose
 
 PROVIDERS = ["a", "b", "c", "s"]
 
@@ -19,7 +20,7 @@ def options(draw):
             st.sampled_from(PROVIDERS), st.fixed_dictionaries({"X": st.integers(1, 3)}), min_size=1
         )
     )
-    hosts = frozenset(allocations) - {"s"} or frozenset("s")
+    hosts = frozenset(allocations) - {"s"}
     return Option(candidate=Candidate(allocations=allocations, mappings={}), hosts=hosts)
 
 
@@ -41,7 +42,7 @@ def fits(chosen, free, apart):
     st.booleans(),
 )
 def test_it_is_found_if_there_is_one(found, free, count, apart, fill):
-    chosen = choose(found, free, count, apart=apart, fill=fill)
+    chosen = choose(found, free, count, apart=apart, fill=fill).options
     exists = any(fits(some, free, apart) for some in combinations_with_replacement(found, count))
     if chosen is None:
         assert not exists
@@ -61,7 +62,7 @@ def test_filling_and_taking_turns():
     free = {(name, "X"): 2 for name in "abc"}
 
     def names(**how):
-        chosen = choose(found, free, 4, apart=False, **how)
+        chosen = choose(found, free, 4, apart=False, **how).options
         return "".join(*zip(*(each.candidate.allocations for each in chosen), strict=True))
 
     assert names(fill=True) == "aabb"
@@ -72,4 +73,39 @@ def test_it_is_given_up_in_time(monkeypatch):
     """Seven fit where there should be eight: more ways to fail than anybody can try."""
     monkeypatch.setattr(module, "LOOKS_MAX", 1000)
     found = [option("s") for _ in range(200)]
-    assert choose(found, {("s", "X"): 7}, 8, apart=False, fill=False) is None
+    found += [option("t") for _ in range(200)]
+    free = {("s", "X"): 7, ("t", "X"): 7}
+    assert choose(found, free, 15, apart=False, fill=False) == Choice(gave_up=True)
+
+
+def test_what_is_used_up_is_not_looked_at_again(monkeypatch):
+    """A thousand ways to take the last of a host, and another one with room for everybody."""
+    monkeypatch.setattr(module, "LOOKS_MAX", 0)
+    found = [option("a") for _ in range(1000)] + [option("b")]
+    free = {("a", "X"): 1, ("b", "X"): 1000}
+    for fill in (True, False):
+        assert len(choose(found, free, 200, apart=False, fill=fill).options) == 200
+
+
+@pytest.mark.parametrize("hosts", [10, 200])
+def test_who_has_no_choice_chooses_first(hosts, monkeypatch):
+    """All hosts but two may use either storage, those two only one that has room for two."""
+    monkeypatch.setattr(module, "LOOKS_MAX", 0)
+    found = []
+    for number in range(hosts):
+        for storage in ("small", "large") if number < hosts - 2 else ("small",):
+            taken = {f"host{number}": {"X": 1}, storage: {"X": 1}}
+            candidate = Candidate(allocations=taken, mappings={})
+            found.append(Option(candidate=candidate, hosts=frozenset({f"host{number}"})))
+    free = {(f"host{number}", "X"): 1 for number in range(hosts)}
+    free |= {("small", "X"): 2, ("large", "X"): hosts}
+    chosen = choose(found, free, hosts, apart=True, fill=False).options
+    assert {host for each in chosen for host in each.hosts} == {f"host{n}" for n in range(hosts)}
+
+
+def test_what_is_on_no_host_of_its_own_is_apart_from_everything():
+    candidate = Candidate(allocations={"pool": {"X": 1}}, mappings={})
+    shared = Option(candidate=candidate, hosts=frozenset())
+    assert choose([shared], {("pool", "X"): 3}, 3, apart=True, fill=True).options == [shared] * 3
+    assert choose([shared], {("pool", "X"): 3}, 3, apart=True, fill=False).options == [shared] * 3
+    assert choose([shared], {("pool", "X"): 2}, 3, apart=True, fill=False).options is None

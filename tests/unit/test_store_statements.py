@@ -13,7 +13,7 @@ from sqlalchemy import event
 from names import uid
 from roost import service
 from roost.errors import ConsumerGenerationConflict
-from roost.model import ConsumerChange, Inventory, InventoryChange
+from roost.model import ConsumerChange, Inventory, InventoryChange, NewConsumer
 from roost.operations.add_inventory import add_inventory
 from roost.operations.allocate import allocate
 from roost.operations.catalog import ensure_resource_class, ensure_trait
@@ -26,12 +26,14 @@ from roost.operations.create_provider import create_provider
 from roost.operations.delete_allocations import delete_allocations
 from roost.operations.delete_inventories import delete_inventories
 from roost.operations.delete_provider import delete_provider
+from roost.operations.place import Key, Wish, place
 from roost.operations.replace_aggregates import replace_aggregates
 from roost.operations.replace_inventories import replace_inventories
 from roost.operations.replace_traits import replace_traits
 from roost.operations.reshape import reshape
 from roost.operations.update_inventory import update_inventory
 from roost.operations.update_provider import update_provider
+from roost.query import CandidateQuery, RequestGroup
 from roost.service import Roost
 from roost.settings import Settings
 from roost.store import migrate, standard
@@ -313,3 +315,32 @@ def test_catching_up(roost: Roost, counter: Counter, database_url: str) -> None:
     replace_inventories(roost, change=stock("a", 2, *CLASSES))
     assert allocations.of(lambda: other.changes_since(position)) == 2 + 2 + 5
     other.dispose()
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_placing_any_number_of_consumers(roost: Roost, counter: Counter, count: int) -> None:
+    build(roost)
+
+    def wish(name: str, key: Key | None = None) -> Wish:
+        consumers = (
+            NewConsumer(
+                uuid=uid(f"{name} {number}"),
+                project_id="project",
+                user_id="user",
+                consumer_type="INSTANCE",
+            )
+            for number in range(count)
+        )
+        query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),))
+        return Wish(query=query, consumers=tuple(consumers), key=key)
+
+    # The index is loaded.
+    place(roost, wish=wish("first"))
+    plain = counter.of(lambda: place(roost, wish=wish("plain")))
+    key = Key(key_digest="0" * 64, body_digest="1" * 64)
+    keyed = counter.of(lambda: place(roost, wish=wish("keyed", key)))
+    # consumers; generations, consumers, allocations.
+    assert plain == 4 + FEED
+    # Whether there is an answer, once before and once in the transaction; and to keep it.
+    assert keyed == plain + 3
+    assert counter.of(lambda: place(roost, wish=wish("keyed", key))) == 1

@@ -270,6 +270,12 @@ class Index:
             used=int(column.used[position]),
         )
 
+    def free(self, class_id: int, row: int) -> int:
+        """What is free of an inventory that is there; less than nothing if it was cut since."""
+        column = self.columns[class_id]
+        position = column.position(row)
+        return int(column.capacity[position] - column.used[position])
+
     def stocks(self, row: int) -> list[Stock]:
         found = (self.stock(class_id, row) for class_id in self.row_classes[row])
         return [stock for stock in found if stock is not None]

@@ -33,22 +33,29 @@ class Tree:
     def __init__(self, batch: Combination, number: int) -> None:
         self.batch = batch
         self.number = number
-        self.known: Integers | None = None
-        self.more: Iterator[Integers] | None = None  # None: there are none but the known ones
+        self.more: Iterator[Integers] = iter(())  # ways that are not known yet, as matrices
+        self._known: list[Integers] = []
+        self._starts: list[int] = []  # the number of the first way in each matrix
+        self._count = 0
 
     @property
     def way_count(self) -> float:
         return float(self.batch.options.ways[self.number])
 
+    def add(self, ways: Integers) -> None:
+        self._known.append(ways)
+        self._starts.append(self._count)
+        self._count += len(ways)
+
     def way(self, turn: int) -> Integers | None:
-        assert self.known is not None
-        while len(self.known) <= turn and self.more is not None:
-            block = next(self.more, None)
-            if block is None:
-                self.more = None
-            else:
-                self.known = np.concatenate([self.known, block])
-        return self.known[turn] if turn < len(self.known) else None
+        while self._count <= turn:
+            ways = next(self.more, None)
+            if ways is None:
+                return None
+            self.add(ways)
+        place = bisect_right(self._starts, turn) - 1
+        way: Integers = self._known[place][turn - self._starts[place]]
+        return way
 
 
 class Turns:
@@ -64,7 +71,6 @@ class Turns:
         batches: Iterable[Combination],
     ) -> None:
         self._uuids = index.uuids
-        self._slots = slots
         self._after = query.after
         # Only a way that is borrowed as a whole can be that of several trees.
         self._repeats = all(each.reach is not None for each in lenders)
@@ -139,7 +145,6 @@ class Turns:
             tree = Tree(self._batches[batch], number - int(self._first_of_batch[batch]))
             self._trees[place] = tree
             if tree.way_count > combine.WAYS_FEW:
-                tree.known = np.empty((0, len(self._slots)), dtype=np.int64)
                 tree.more = tree.batch.ways_of_one(tree.number)
             else:
                 few.setdefault(batch, []).append(tree)
@@ -150,7 +155,7 @@ class Turns:
         for trees in few.values():
             found = trees[0].batch.ways_of_few([tree.number for tree in trees])
             for tree, known in zip(trees, found, strict=True):
-                tree.known = known
+                tree.add(known)
 
 
 # ---------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 import secrets
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, bindparam, delete, insert, select
@@ -20,7 +21,9 @@ KEPT_SECONDS = 24 * 60 * 60
 TRIM_INTERVAL = 64
 TRIM_ROWS_MAX = 256
 
-_READ = select(_table.c.body_digest, _table.c.answer).where(_table.c.key_digest == bindparam("key"))
+_READ = select(_table.c.body_digest, _table.c.answer, _table.c.created_at).where(
+    _table.c.key_digest == bindparam("key")
+)
 
 _DECODER = msgspec.json.Decoder(tuple[Placed, ...])
 
@@ -33,10 +36,21 @@ class KeptAnswer(Value, frozen=True, kw_only=True):
 
 
 def read_answer(connection: Connection, key_digest: str) -> KeptAnswer | None:
+    """What was answered under a key."""
     row = connection.execute(_READ, {"key": key_digest}).first()
-    if row is None:
-        return None
+    return None if row is None or _is_old(row.created_at) else _answer(row)
+
+
+def _answer(row: Any) -> KeptAnswer:
     return KeptAnswer(body_digest=row.body_digest, placed=_DECODER.decode(row.answer))
+
+
+def _is_old(created_at: datetime) -> bool:
+    return created_at < _earliest()
+
+
+def _earliest() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=KEPT_SECONDS)
 
 
 class Answers:
@@ -45,7 +59,12 @@ class Answers:
         self._execute = session.execute
 
     def read(self, key_digest: str) -> KeptAnswer | None:
-        return read_answer(self._session.connection, key_digest)
+        """What was answered under a key, which is free again if that is long ago."""
+        row = self._session.connection.execute(_READ, {"key": key_digest}).first()
+        if row is not None and _is_old(row.created_at):
+            self._execute(delete(_table).where(_table.c.key_digest == key_digest))
+            return None
+        return None if row is None else _answer(row)
 
     def add(self, key_digest: str, body_digest: str, placed: Sequence[Placed]) -> None:
         """Keep an answer. If somebody else keeps one under this key, the unit runs again."""
@@ -61,8 +80,7 @@ class Answers:
             self._trim()
 
     def _trim(self) -> None:
-        earliest = self._session.now - timedelta(seconds=KEPT_SECONDS)
-        old = select(_table.c.key_digest).where(_table.c.created_at < earliest)
+        old = select(_table.c.key_digest).where(_table.c.created_at < _earliest())
         keys = self._session.connection.scalars(old.limit(TRIM_ROWS_MAX)).all()
         if keys:
             self._execute(delete(_table).where(_table.c.key_digest.in_(keys)))

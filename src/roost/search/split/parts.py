@@ -170,18 +170,11 @@ def offer_of(index: Index, class_id: int, row: int) -> Offer | None:
     if stock is None:
         return None
     return offer(
-        free=free_of(index, class_id, row),
+        free=index.free(class_id, row),
         min_unit=stock.min_unit,
         max_unit=stock.max_unit,
         step_size=stock.step_size,
     )
-
-
-def free_of(index: Index, class_id: int, row: int) -> int:
-    """What is free of an inventory that is there."""
-    column = index.columns[class_id]
-    position = column.position(row)
-    return int(column.capacity[position] - column.used[position])
 
 
 def parts_of(index: Index, query: CandidateQuery) -> tuple[list[Part], list[GroupMatcher]]:

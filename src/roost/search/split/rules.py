@@ -6,7 +6,7 @@ from functools import partial
 from roost.query import CandidateQuery
 from roost.search.index import Index
 from roost.search.match import GroupMatcher
-from roost.search.split.parts import Part, Pieces, free_of
+from roost.search.split.parts import Part, Pieces
 
 # What fills the parts so far -> whether that may go on.
 Judge = Callable[[Sequence[Pieces]], bool]
@@ -101,7 +101,7 @@ class SplitRules:
         if room is None:
             stock = self._index.stock(class_id, row)
             assert stock is not None
-            room = min(free_of(self._index, class_id, row), stock.max_unit)
+            room = min(self._index.free(class_id, row), stock.max_unit)
             self._rooms[row, class_id] = room
         return room
 
