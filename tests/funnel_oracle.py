@@ -80,7 +80,7 @@ def funnel(world: World, query: CandidateQuery) -> list[Count]:
             if any(
                 all(passes(met, take) for take in assignment.takes)
                 and all(test(assignment) for test in tests)
-                for assignment in oracle.assignments(world, query, root)
+                for assignment in oracle.all_assignments(world, query, root)
             )
         ]
         note(kind, suffix, names, left, size(world, trees), size(world, left))

@@ -60,11 +60,35 @@ def candidates(world: World, query: CandidateQuery) -> set[Answer]:
     }
 
 
-def assignments(world: World, query: CandidateQuery, root: WorldProvider) -> Iterator[Assignment]:
+def possible(world: World, query: CandidateQuery) -> bool:
+    """Whether there is a candidate; where amounts may be split, in pieces of any size."""
+    return any(
+        all(rule(assignment) for rule in RULES)
+        for root in world.roots
+        for assignment in all_assignments(world, query, root)
+    )
+
+
+def all_assignments(
+    world: World, query: CandidateQuery, root: WorldProvider
+) -> Iterator[Assignment]:
+    """Those that are looked for first, and then all others, with pieces of any size."""
+    yield from assignments(world, query, root)
+    if query.may_split:
+        yield from assignments(world, query, root, pieces_of=all_pieces)
+
+
+def assignments(
+    world: World,
+    query: CandidateQuery,
+    root: WorldProvider,
+    pieces_of: Callable[[World, WorldProvider, str, int], list["Pieces"]] | None = None,
+) -> Iterator[Assignment]:
     """Each class of the unsuffixed group, and each suffixed group, from one provider each.
 
     But for classes that may be split (beyond.md): each of those on its own, in pieces.
     """
+    pieces_of = pieces_of or splits
     options: list[list[tuple[Take, ...]]] = []
     for group in query.groups:
         whole = {name: n for name, n in group.resources.items() if name not in group.can_split}
@@ -77,7 +101,7 @@ def assignments(world: World, query: CandidateQuery, root: WorldProvider) -> Ite
             options.append(
                 [
                     tuple(Take(group, {name: piece}, one) for one, piece in pieces)
-                    for pieces in splits(world, root, name, group.resources[name])
+                    for pieces in pieces_of(world, root, name, group.resources[name])
                 ]
             )
     for choice in itertools.product(*options):
@@ -117,6 +141,20 @@ def splits(world: World, root: WorldProvider, name: str, amount: int) -> list[Pi
                 pieces = tuple(zip(some, greediest, strict=True))
                 if pieces not in found:
                     found.append(pieces)
+    return found
+
+
+def all_pieces(world: World, root: WorldProvider, name: str, amount: int) -> list[Pieces]:
+    """The amount in pieces of any size that fit, from any providers of the tree."""
+    found: list[Pieces] = [((one, amount),) for one in available(world, root)]
+    for count in range(2, PIECES_MAX + 1):
+        for some in itertools.combinations(world.tree(root.uuid), count):
+            fitting = [[n for n in range(1, amount) if fits(one, {name: n})] for one in some]
+            found += [
+                tuple(zip(some, pieces, strict=True))
+                for pieces in itertools.product(*fitting)
+                if sum(pieces) == amount
+            ]
     return found
 
 

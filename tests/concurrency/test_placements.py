@@ -15,7 +15,8 @@ from roost.model import SHARING_TRAIT, NewConsumer, Placed
 from roost.operations import choose
 from roost.operations import place as place_module
 from roost.operations.consumer_reads import read_consumer
-from roost.operations.place import Key, Wish, place
+from roost.operations.place import place
+from roost.operations.propose import Key, Wish
 from roost.operations.replace_aggregates import replace_aggregates
 from roost.operations.replace_traits import replace_traits
 from roost.query import CandidateQuery, Order, RequestGroup

@@ -46,6 +46,8 @@ def make_split_query(choices: Choices, world: World) -> CandidateQuery:
     # The oracle tries every way to split: two groups are enough for it, and for rules to meet.
     asking = sorted(query.groups, key=lambda group: not group.resources)[:2]
     groups = [with_split(choices, group) for group in query.groups if group in asking]
+    if sum(len(group.can_split) for group in groups) > 2:
+        groups = [evolve(group, can_split=frozenset(list(group.resources)[:1])) for group in groups]
     kept = {group.suffix for group in groups if group.suffix}
 
     def still(sets: Iterable[frozenset[str]]) -> tuple[frozenset[str], ...]:
@@ -64,7 +66,7 @@ def with_split(choices: Choices, group: RequestGroup) -> RequestGroup:
     names = list(group.resources)[:2]
     return evolve(
         group,
-        resources={name: choices.one_of([2, 3, 4, 5, 6, 7]) for name in names},
+        resources={name: choices.one_of([2, 3, 4, 5, 6]) for name in names},
         can_split=frozenset(some_of(choices, names) or names[:1]),
     )
 

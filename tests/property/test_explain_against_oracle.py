@@ -24,7 +24,7 @@ QUERIES_PER_WORLD = 5
 
 
 def fits(world: World, query: CandidateQuery) -> bool:
-    return bool(oracle.candidates(world, query))
+    return oracle.possible(world, query)
 
 
 def without_usage(world: World) -> World:
@@ -128,7 +128,7 @@ def test_of_each_tree(case: tuple[World, CandidateQuery]) -> None:
         found = explain(index, query, root=index.row_of_uuid[root.uuid])
         right = any(
             all(rule(assignment) for rule in oracle.RULES)
-            for assignment in oracle.assignments(world, query, root)
+            for assignment in oracle.all_assignments(world, query, root)
         )
         assert (found.verdict == reasons.FITS) == right
         assert found.tree is not None

@@ -16,7 +16,8 @@ from roost.api.schemas.placements import POST
 from roost.api.versions import Version
 from roost.api.wording import worded
 from roost.model import NewConsumer, Placed
-from roost.operations.place import Key, Wish, place
+from roost.operations.place import place
+from roost.operations.propose import Key, Wish
 from roost.query import CandidateQuery
 from roost.service import Roost
 

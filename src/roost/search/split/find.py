@@ -1,6 +1,7 @@
 """Searches in which amounts may be split: tree by tree, those with the fewest pieces first."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice, permutations
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from roost.search.order import in_order, ranks_of
 from roost.search.split.answer import SplitAnswer, Way, amounts_of
 from roost.search.split.parts import Part, Pieces, parts_of
 from roost.search.split.pieces import PIECES_MAX
-from roost.search.split.rules import SplitRules
+from roost.search.split.rules import Judge, SplitRules
 
 # Nobody looks ahead here, so many groups could be tried against each other for ever. Beyond so many
 # choices a tree, and then the search, is left with what was found: always the same, so that pages
@@ -23,6 +24,8 @@ STEPS_OF_TREE_MAX = 20_000
 STEPS_MAX = 500_000
 # How often it is asked whether there is time to go on.
 STEPS_BETWEEN_LOOKS = 256
+# So many orders in which parts are split one after the other.
+ORDERS_MAX = 24
 
 
 class SplitSearch:
@@ -41,9 +44,15 @@ class SplitSearch:
         self._index = index
         self._query = query
         self._root = root
+        self._together = together
         self._may_go_on = may_go_on
         self._parts, matchers = parts_of(index, query)
         self._rules = SplitRules(index, query, self._parts, matchers, together=together)
+        self._compete = together and any(
+            len(asking) > 1 and any(self._parts[number].may_split for number in asking)
+            for asking in self._rules.asking().values()
+        )
+        self._needs_traits = any(matcher.required_together for matcher in matchers)
         self._ranks: dict[int, float] = {}  # of the trees that may serve
         self._steps_left = STEPS_MAX
         self.steps = 0  # choices tried
@@ -73,7 +82,10 @@ class SplitSearch:
             root = int(roots[number])
             tree = _Tree(self._parts, root, lenders_of(self._index, root))
             found[number] = any(
-                True for extra in range(self._extra_max + 1) for _ in self._ways(tree, extra)
+                True
+                for find_ways in (self._ways, self._other_ways)
+                for extra in range(self._extra_max + 1)
+                for _ in find_ways(tree, extra)
             )
         return found
 
@@ -127,21 +139,27 @@ class SplitSearch:
     def _in_turns(self) -> Iterator[tuple[Position, Way]]:
         roots = self._roots()
         trees: dict[int, _Tree] = {}
-        for extra in range(self._extra_max + 1):
-            waiting: dict[int, Iterator[Way]] = {}
-            alive, turn = roots, 0
-            while alive:
-                still = []
-                for root in alive:
-                    if root not in trees:
-                        trees[root] = _Tree(self._parts, root, lenders_of(self._index, root))
-                    if root not in waiting:
-                        waiting[root] = self._ways(trees[root], extra)
-                    way = next(waiting[root], None)
-                    if way is not None:
-                        still.append(root)
-                        yield self._position(extra, turn, root), way
-                alive, turn = still, turn + 1
+        served: set[int] = set()
+        for number, find_ways in enumerate((self._ways, self._other_ways)):
+            # A tree that can serve in a better way does not serve in another.
+            roots = [root for root in roots if root not in served]
+            for extra in range(self._extra_max + 1):
+                waiting: dict[int, Iterator[Way]] = {}
+                alive, turn = roots, 0
+                while alive:
+                    still = []
+                    for root in alive:
+                        if root not in trees:
+                            trees[root] = _Tree(self._parts, root, lenders_of(self._index, root))
+                        if root not in waiting:
+                            waiting[root] = find_ways(trees[root], extra)
+                        way = next(waiting[root], None)
+                        if way is not None:
+                            still.append(root)
+                            served.add(root)
+                            place = number * (self._extra_max + 1) + extra
+                            yield self._position(place, turn, root), way
+                    alive, turn = still, turn + 1
 
     def _position(self, extra: int, turn: int, root: int) -> Position:
         return Position(
@@ -170,6 +188,65 @@ class SplitSearch:
                 yield from self._extended(tree, left, way)
             way.pop()
 
+    def _other_ways(self, tree: "_Tree", extra: int) -> Iterator[Way]:
+        """Ways with splits that are none of an amount alone, exactly so many pieces more."""
+        if not tree.can_have(extra) or not self._may_have_others(tree):
+            return
+        whole = [number for number, part in enumerate(self._parts) if not part.may_split]
+        split = [number for number, part in enumerate(self._parts) if part.may_split]
+        # What one leaves another can take: whose turn comes first makes a difference.
+        orders = permutations(split) if self._compete else [split]
+        for some in islice(orders, ORDERS_MAX):
+            order = (*whole, *some)
+            yield from self._filled(tree, extra, order, self._rules.judges(order), {})
+
+    def _may_have_others(self, tree: "_Tree") -> bool:
+        """Whether parts compete, or a provider more brings a trait or stands above the others."""
+        return (
+            self._compete
+            or self._needs_traits
+            or (bool(self._query.same_subtree) and tree.has_givers_above_others)
+        )
+
+    def _filled(
+        self,
+        tree: "_Tree",
+        extra: int,
+        order: Sequence[int],
+        judges: Sequence[Sequence[Judge]],
+        way: dict[int, Pieces],
+    ) -> Iterator[Way]:
+        if len(way) == len(order):
+            if not extra:
+                yield tuple(way[number] for number in sorted(order))
+            return
+        number = order[len(way)]
+        for pieces in self._pieces_beside(tree, number, way):
+            if not self._goes_on(tree):
+                return
+            if len(pieces) - 1 > extra:
+                continue
+            way[number] = pieces
+            if all(judge(way) for judge in judges[len(way) - 1]):
+                yield from self._filled(tree, extra - len(pieces) + 1, order, judges, way)
+            del way[number]
+
+    def _pieces_beside(
+        self, tree: "_Tree", number: int, way: Mapping[int, Pieces]
+    ) -> Iterator[Pieces]:
+        """What fills a part, split as what others take leaves it."""
+        yield from tree.options(number, 0)
+        part = self._parts[number]
+        if not part.may_split:
+            return
+        ((class_id, _),) = part.slot.demands.items()
+        taken = amounts_of(tuple(way.values())) if self._together else {}
+
+        def room(row: int) -> int:
+            return self._rules.room(row, class_id) - taken.get((row, class_id), 0)
+
+        yield from part.split_beside(tree.root, room)
+
     def _goes_on(self, tree: "_Tree") -> bool:
         tree.steps += 1
         self.steps += 1
@@ -186,11 +263,16 @@ class _Tree:
     """What can fill each part in one tree; splits are looked for when they are asked for."""
 
     def __init__(self, parts: Sequence[Part], root: int, lenders: Sequence[int]) -> None:
+        self.root = root
         self._options = [_PartOptions(part, root, lenders) for part in parts]
         # How many pieces more than one the parts from each on may have, at most.
         most = [options.extra_max for options in self._options]
         self._extra_left = [sum(most[number:]) for number in range(len(most) + 1)]
         self.steps = 0  # choices tried
+
+    @property
+    def has_givers_above_others(self) -> bool:
+        return any(options.has_givers_above_others for options in self._options)
 
     def can_have(self, extra: int, number: int = 0) -> bool:
         """Whether the parts from this one on may have so many pieces more than one each."""
@@ -210,11 +292,17 @@ class _PartOptions:
     """What can fill one part in one tree, those with the fewest pieces first."""
 
     def __init__(self, part: Part, root: int, lenders: Sequence[int]) -> None:
+        self._part = part
+        self._root = root
         self.whole = part.whole(root, lenders)
         self.extra_max = part.pieces_max(root) - 1
         self._more = part.split(root) if self.extra_max else iter(())
         self._split: list[Pieces] = []  # as far as they were asked for
         self._ahead: Pieces | None = None
+
+    @property
+    def has_givers_above_others(self) -> bool:
+        return self._part.may_split and self._part.has_givers_above_others(self._root)
 
     def up_to(self, extra: int) -> Iterator[Pieces]:
         yield from self.whole

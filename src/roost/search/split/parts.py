@@ -1,8 +1,9 @@
 """A request whose amounts may be split -> parts, and who can fill each."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -47,9 +48,26 @@ class Part:
     def split(self, root: int) -> Iterator[Pieces]:
         """In two or more pieces, from providers of the tree itself."""
         ((class_id, amount),) = self.slot.demands.items()
-        suffix = self.slot.group.suffix
         offers = {row: self._offers[row] for row in self._of_tree(self._giver_list, root)}
-        for each in splits(offers, amount):
+        return self._as_pieces(class_id, splits(offers, amount))
+
+    def split_beside(self, root: int, room: Callable[[int], int]) -> Iterator[Pieces]:
+        """The same where others take from the providers too, and with more of them than needed.
+
+        `room` is what is left of each.
+        """
+        ((class_id, amount),) = self.slot.demands.items()
+        offers = {}
+        for row in self._of_tree(self._giver_list, root):
+            low, _, step = self._offers[row]
+            high = min(room(row), amount) // step * step
+            if low <= high:
+                offers[row] = Offer(low, high, step)
+        return self._as_pieces(class_id, splits(offers, amount, minimal=False))
+
+    def _as_pieces(self, class_id: int, found: Iterable[Mapping[int, int]]) -> Iterator[Pieces]:
+        suffix = self.slot.group.suffix
+        for each in found:
             if len(each) > 1:
                 yield tuple(Piece(suffix, row, {class_id: n}) for row, n in sorted(each.items()))
 
@@ -58,6 +76,11 @@ class Part:
         if not self.may_split:
             return 1
         return max(1, min(PIECES_MAX, len(self._of_tree(self._giver_list, root))))
+
+    def has_givers_above_others(self, root: int) -> bool:
+        rows = self._of_tree(self._giver_list, root)
+        last = self._index.rows.last
+        return any(last[row] >= below for row, below in pairwise(rows))
 
     def rows_of(self, root: int, lenders: Sequence[int]) -> list[int]:
         """Who can give all of it to a tree, or a piece."""

@@ -35,8 +35,13 @@ def offer(*, free: int, min_unit: int, max_unit: int, step_size: int) -> Offer |
     return Offer(low, high, step_size) if low <= high else None
 
 
-def splits(offers: Mapping[int, Offer], amount: int) -> Iterator[dict[int, int]]:
-    """Every split of the amount, as row -> piece, those with the fewest pieces first."""
+def splits(
+    offers: Mapping[int, Offer], amount: int, *, minimal: bool = True
+) -> Iterator[dict[int, int]]:
+    """Every split of the amount, as row -> piece, those with the fewest pieces first.
+
+    Unless they should be `minimal`, providers may take part that could be left out.
+    """
     largest = sorted((each.high for each in offers.values()), reverse=True)
     if sum(largest[:PIECES_MAX]) < amount:
         return
@@ -58,9 +63,9 @@ def splits(offers: Mapping[int, Offer], amount: int) -> Iterator[dict[int, int]]
             split = dict(zip(order, pieces, strict=True))
             if split not in found:
                 found.append(split)
-        if found:
+        if found and minimal:
             sufficient.append(members)
-            yield from found
+        yield from found
 
 
 class _Filling:
