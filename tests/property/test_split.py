@@ -14,8 +14,9 @@ from roost.model import INTEGER_MAX
 from roost.query import CandidateQuery, Order, RequestGroup, TraitRule
 from roost.search.find import find
 from roost.search.index import Index
-from roost.search.split.find import STEPS_OF_TREE_MAX, SplitSearch
+from roost.search.split.find import SplitSearch
 from roost.search.split.pieces import PIECES_MAX, Offer, offer, splits
+from roost.search.split.ways import STEPS_OF_TREE_MAX
 from world import World, build, provider, rows, uuid_of
 
 QUERIES_PER_WORLD = 4

@@ -17,7 +17,7 @@ from roost.search.explain.explain import explain
 from roost.search.fill import fill
 from roost.search.find import find
 from roost.search.index import Index
-from roost.search.split import find as split_find
+from roost.search.split import ways as split_ways
 from world import build, provider, rows, uuid_of
 
 AVX, MMX = "HW_CPU_X86_AVX", "HW_CPU_X86_MMX"
@@ -283,7 +283,7 @@ def test_a_search_that_gave_up_says_never_of_nothing(monkeypatch):
     nodes = [provider(f"node{n}", {"VCPU": 4}, parent="host") for n in range(8)]
     index = Index.build(rows(build(provider("host"), *nodes)))
     groups = tuple(split(group(f"_{n}", {"VCPU": 6}), "VCPU") for n in range(9))
-    monkeypatch.setattr(split_find, "STEPS_OF_TREE_MAX", 500)
+    monkeypatch.setattr(split_ways, "STEPS_OF_TREE_MAX", 500)
     found = explain(index, CandidateQuery(groups=groups), may_go_on=lambda: False)
     assert (found.verdict, found.complete) == (reasons.NOT_NOW, False)
     filling = fill(index, CandidateQuery(groups=groups))

@@ -13,6 +13,7 @@ from roost.search.combine import Work
 from roost.search.find import RANGE_MIN, find
 from roost.search.index import Index
 from roost.search.order import WAYS_AT_FIRST
+from roost.search.split.find import SplitSearch
 from world import build, provider, rows
 
 
@@ -162,3 +163,17 @@ def test_a_provider_that_begins_to_share_is_found():
     assert find(index, query).candidates == ()
     advance(index, Changes(provider_ids=frozenset({2}), rows=rows(world(SHARING_TRAIT))))
     assert len(find(index, query).candidates) == 1
+
+
+def test_a_limit_bounds_the_splits_that_are_tried():
+    hosts = (provider(f"host{n}") for n in range(500))
+    nodes = (
+        provider(f"node{n}-{k}", {"VCPU": 4}, parent=f"host{n}") for n in range(500) for k in "ab"
+    )
+    index = Index.build(rows(build(*hosts, *nodes)))
+    group = RequestGroup(resources={"VCPU": 6}, can_split=frozenset({"VCPU"}))
+    search = SplitSearch(index, CandidateQuery(groups=(group,), order=Order(by="root")))
+    assert search.find(10).count == 10
+    assert search.steps < 30
+    search = SplitSearch(index, CandidateQuery(groups=(group,)))
+    assert search.find(None).count == 1000
