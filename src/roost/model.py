@@ -231,7 +231,7 @@ class Event(Value, frozen=True, kw_only=True):
 
     kind: str  # one of KINDS
     provider_uuid: str | None = None  # None: it is about no provider
-    root_uuid: str | None = None  # the root of the tree in which the provider is by now
+    root_uuid: str | None = None  # the root of the tree in which the provider was after it
     generation: int | None = None  # the provider's, after the change; None: it did not move
     usage: Resources = {}  # resource class -> added or taken away
     deleted: bool = False  # the provider is no more

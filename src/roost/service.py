@@ -12,9 +12,9 @@ from roost import memory, metrics
 from roost.search.advance import advance, is_next
 from roost.search.index import Index
 from roost.settings import Settings
-from roost.store.feed import Position
 from roost.store.store import RETRY_COUNT_DEFAULT, Store
 from roost.store.transaction import Transaction
+from roost.store.unseen import Position
 from roost.watch import Watch
 
 LOG = logging.getLogger(__name__)
@@ -81,6 +81,11 @@ class Roost:
         with self._still:
             assert self._index is not None
             yield self._index
+
+    @property
+    def position(self) -> Position:
+        """How far the index has come; of the very index that is viewed, while it is."""
+        return self._position
 
     def follow(self) -> None:
         """Let everything that was acknowledged before the call be in the index."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from roost.errors import TooManyWatchers
-from roost.store.feed import Position
 from roost.store.store import Store
+from roost.store.unseen import Position, is_ahead
 
 # How late a write of another process may be noticed.
 LOOK_SECONDS = 0.2
@@ -25,7 +25,7 @@ class Watch:
         self._places = threading.BoundedSemaphore(places) if places else None
         self._stopping = stopping
         self._looking = threading.Lock()
-        self._looked = 0.0  # when somebody last looked
+        self._looked = -LOOK_SECONDS  # when somebody last looked
         self._position: Position = {}
 
     @property
@@ -54,17 +54,25 @@ class Watch:
             self.leave()
 
     def wait(self, position: Position, until: float) -> bool:
-        """Whether anything was written after a position, at the latest at a time of the clock."""
-        while not self._is_news(position):
-            left = until - time.monotonic()
-            if left <= 0 or self._stopping.wait(min(left, LOOK_SECONDS)):
-                return False
-        return True
+        """Whether anything was written after a position, at the latest at a time of the clock.
 
-    def _is_news(self, position: Position) -> bool:
+        A look that is older than the position would tell of what its owner has read already. So
+        only one from now on counts, and who reads and waits in turns reads once for each look.
+        """
+        begun = time.monotonic()
+        while True:
+            looked, seen = self._look()
+            if looked >= begun and is_ahead(seen, position):
+                return True
+            now = time.monotonic()
+            if now >= until or self._stopping.wait(min(until, looked + LOOK_SECONDS) - now):
+                return False
+
+    def _look(self) -> tuple[float, Position]:
+        """Where the writers are, or were a little while ago, and when that was."""
         with self._looking:
-            if time.monotonic() - self._looked >= LOOK_SECONDS:
+            now = time.monotonic()
+            if now - self._looked >= LOOK_SECONDS:
                 self._position = self._store.position()
-                self._looked = time.monotonic()
-            seen = self._position
-        return any(number != position.get(writer, 0) for writer, number in seen.items())
+                self._looked = now
+            return self._looked, self._position

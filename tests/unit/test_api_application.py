@@ -163,6 +163,25 @@ def test_media_types(client: httpx.Client) -> None:
     assert made.status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("accept", "given"),
+    [
+        ("text/event-stream", "text/event-stream"),
+        ("text/event-stream, */*", "text/event-stream"),
+        ("*/*, Text/Event-Stream;q=1", "text/event-stream"),
+        ("application/json, text/event-stream", "text/event-stream"),
+        ("text/event-stream;q=0.5, application/json;q=0.4", "text/event-stream"),
+        ("text/event-stream;q=0.5, */*", "application/json"),
+        ("text/event-stream;q=0, */*", "application/json"),
+        ("*/*", "application/json"),
+        ("text/*", "text/event-stream"),
+    ],
+)
+def test_who_names_events_gets_them(client: httpx.Client, accept: str, given: str) -> None:
+    response = client.get("/events?wait=0", headers={"accept": accept})
+    assert (response.status_code, response.headers["content-type"]) == (200, given)
+
+
 def test_errors_in_the_form_that_the_client_accepts(client: httpx.Client) -> None:
     page = client.get("/nowhere", headers={"accept": "text/html"})
     assert page.headers["content-type"] == "text/html; charset=UTF-8"

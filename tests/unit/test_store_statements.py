@@ -26,7 +26,8 @@ from roost.operations.create_provider import create_provider
 from roost.operations.delete_allocations import delete_allocations
 from roost.operations.delete_inventories import delete_inventories
 from roost.operations.delete_provider import delete_provider
-from roost.operations.place import Key, Wish, place
+from roost.operations.place import place
+from roost.operations.propose import Key, Wish
 from roost.operations.replace_aggregates import replace_aggregates
 from roost.operations.replace_inventories import replace_inventories
 from roost.operations.replace_traits import replace_traits

@@ -38,7 +38,7 @@ def given_by(route: Route) -> tuple[str, ...]:
 
 def read(request: falcon.Request, version: Version, route: Route) -> Request:
     """The request, without the framework."""
-    wants_events = route.gives_events and request.client_prefers(given_by(route)) == EVENTS
+    wants_events = route.gives_events and _prefers_events(request)
     return Request(
         version=version,
         root_path=request.root_path,
@@ -47,6 +47,13 @@ def read(request: falcon.Request, version: Version, route: Route) -> Request:
         wants_events=wants_events,
         last_event_id=request.get_header("last-event-id") if wants_events else None,
     )
+
+
+def _prefers_events(request: falcon.Request) -> bool:
+    # Of what a client likes equally well, it gets what it names: most take anything besides.
+    ranges = [each.partition(";")[0].strip().lower() for each in request.accept.split(",")]
+    choice = (EVENTS, errors.JSON) if EVENTS in ranges else (errors.JSON, EVENTS)
+    return request.client_prefers(choice) == EVENTS
 
 
 def _read_body(request: falcon.Request) -> bytes:

@@ -12,10 +12,11 @@ def delete_allocations(roost: Roost, *, consumer_uuid: str) -> None:
     """
 
     def unit(tx: Transaction) -> None:
-        consumer = tx.consumers.read([consumer_uuid]).get(consumer_uuid)
+        consumer, providers = tx.consumers.read_with_providers(consumer_uuid)
         if consumer is None or not consumer.holdings:
             raise ConsumerNotFound(consumer_uuid)
         tx.consumers.delete([consumer])
         tx.allocations.replace(consumer.holdings, [])
+        tx.providers.stay(providers)
 
     roost.run(unit, retry_count=roost.settings.allocation_conflict_retry_count)

@@ -27,6 +27,7 @@ def replace_aggregates(
         if expected_generation is None:
             # Meets whoever deletes the provider: nothing else ties these rows to it.
             tx.providers.touch([provider.id])
+            tx.providers.stay([provider])
         else:
             tx.providers.advance([(provider, 1)])
             generation += 1

@@ -26,18 +26,24 @@ def update_provider(
         before = tx.providers.find(uuid)
         if before is None:
             raise ProviderNotFound(uuid)
+        moved: set[int] = set()
         if parent_uuid is not msgspec.UNSET and parent_uuid != before.parent_uuid:
-            _move(tx, before, parent_uuid, may_reparent)
+            moved = _move(tx, before, parent_uuid, may_reparent)
         tx.providers.check_free(name, except_id=before.id)
         tx.providers.rename(before, name)
-        return tx.providers.lock(uuid).value()
+        after = tx.providers.lock_all([uuid], moved)
+        if uuid not in after:
+            raise ProviderNotFound(uuid)
+        tx.providers.stay(after.values())
+        return after[uuid].value()
 
     return roost.run(unit)
 
 
 def _move(
     tx: Transaction, provider: ProviderRecord, parent_uuid: str | None, may_reparent: bool
-) -> None:
+) -> set[int]:
+    """Move a provider; the ids of all that moved with it, and its own."""
     parent = None
     if parent_uuid is not None:
         parent = tx.providers.find(parent_uuid)
@@ -53,3 +59,4 @@ def _move(
     if parent is not None and parent.id in below:
         raise InvalidParent("creating loop in the provider tree is not allowed.")
     tx.trees.move(provider, parent, below)
+    return below

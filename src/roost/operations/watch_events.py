@@ -1,15 +1,16 @@
 """GET /events: what changed after a position, and waiting for it."""
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from roost.errors import PositionGone
 from roost.model import ALLOCATIONS, CATALOG, PROVIDER, Event, Value
+from roost.operations.hindsight import Hindsight, Named
 from roost.search.index import Index
 from roost.service import Roost
-from roost.store.feed import Position
 from roost.store.history import Recorded
 from roost.store.record import ChangeRecord
+from roost.store.unseen import Position, is_ahead
 
 # So many writes are told of at a time.
 WRITES_MAX = 1000
@@ -29,6 +30,14 @@ class Happening(Value, frozen=True, kw_only=True):
     events: tuple[Event, ...]
 
 
+class _Names(Value, frozen=True, kw_only=True):
+    """What the index says of everything that is to be told, and when that was."""
+
+    position: Position
+    providers: Mapping[int, Named]  # by id
+    classes: Mapping[int, str]  # by id
+
+
 def current_position(roost: Roost) -> Position:
     """Where somebody begins who wants to know what happens from now on."""
     return roost.store.position()
@@ -36,14 +45,21 @@ def current_position(roost: Roost) -> Position:
 
 def read_events(roost: Roost, *, position: Position, interest: Interest) -> list[Happening]:
     """What happened after a position, oldest first, one entry for each write."""
-    found = roost.store.records_since(position)
-    if found is None:
-        raise PositionGone()
+    found = _read(roost, position)
     if not found:
         return []
+    told = found[:WRITES_MAX]
     # Caught up with at least these writes.
     with roost.view() as index:
-        return list(_happenings(index, found, interest))
+        names = _read_names(index, roost.position, [each.record for each in told], interest)
+    hindsight = Hindsight(names.providers)
+    end = found[-1].position
+    if is_ahead(names.position, end):
+        # What it has seen beyond them is taken back.
+        _go_before(hindsight, _read(roost, end))
+    _go_before(hindsight, found[WRITES_MAX:])
+    backwards = [_happening(each, hindsight, names.classes, interest) for each in reversed(told)]
+    return backwards[::-1]
 
 
 def await_events(
@@ -61,49 +77,93 @@ def await_events(
         watch = roost.watch
         if some or watch.is_stopping or time.monotonic() >= until:
             return position, some
-        watch.wait(position, until)
+        # There may be more already.
+        if len(found) < WRITES_MAX:
+            watch.wait(position, until)
 
 
-def _happenings(index: Index, found: Sequence[Recorded], interest: Interest) -> Iterator[Happening]:
-    # A provider that is no more is known by what was said when it went.
-    gone = {id: names for recorded in found for id, *names in recorded.record.gone}
-    tree = _root_of(index, interest.tree)
-    for record, position in found[:WRITES_MAX]:
-        events = tuple(
-            event
-            for event in _events(index, record, gone)
-            if (not interest.kinds or event.kind in interest.kinds)
-            and (tree is None or event.root_uuid in (tree, interest.tree))
-        )
-        yield Happening(position=position, events=events)
+def _read(roost: Roost, position: Position) -> Sequence[Recorded]:
+    found = roost.store.records_since(position)
+    if found is None:
+        raise PositionGone()
+    return found
 
 
-def _root_of(index: Index, uuid: str | None) -> str | None:
-    row = None if uuid is None else index.row_of_uuid.get(uuid)
-    return uuid if row is None else index.root_uuid(row)
+def _read_names(
+    index: Index, position: Position, records: Iterable[ChangeRecord], interest: Interest
+) -> _Names:
+    ids: set[int] = set()
+    class_ids: set[int] = set()
+    for record in records:
+        ids.update(id for id, _ in record.generations)
+        ids.update(record.providers)
+        for id, class_id, _ in record.usage:
+            ids.add(id)
+            class_ids.add(class_id)
+    rows = [index.row_of_id.get(id) for id in ids]
+    if interest.tree is not None:
+        rows.append(index.row_of_uuid.get(interest.tree))
+    return _Names(
+        position=position,
+        providers={
+            index.ids[row]: Named(index.uuids[row], index.root_uuid(row))
+            for row in rows
+            if row is not None
+        },
+        classes={id: name for id in class_ids if (name := index.classes.names.get(id)) is not None},
+    )
 
 
-def _events(index: Index, record: ChangeRecord, gone: dict[int, list[str]]) -> Iterator[Event]:
+def _go_before(hindsight: Hindsight, found: Sequence[Recorded]) -> None:
+    for each in reversed(found):
+        hindsight.go_before(each.record)
+
+
+def _happening(
+    recorded: Recorded, hindsight: Hindsight, classes: Mapping[int, str], interest: Interest
+) -> Happening:
+    """What one write changed, from right after it; hindsight goes before it."""
+    record = recorded.record
+    events = [
+        event
+        for event in _events(hindsight, classes, record)
+        if not interest.kinds or event.kind in interest.kinds
+    ]
+    tree = interest.tree
+    after = None if tree is None else hindsight.root_of(tree)
+    hindsight.go_before(record)
+    if tree is not None:
+        roots = {after, hindsight.root_of(tree)}
+        events = [event for event in events if _is_about(event, tree, roots, hindsight)]
+    return Happening(position=recorded.position, events=tuple(events))
+
+
+def _is_about(event: Event, tree: str, roots: set[str | None], before: Hindsight) -> bool:
+    """Whether its provider is, or was before, in the tree with one of these roots."""
+    uuid = event.provider_uuid
+    if uuid is None:
+        return False
+    return uuid == tree or event.root_uuid in roots or before.root_of(uuid) in roots
+
+
+def _events(
+    hindsight: Hindsight, classes: Mapping[int, str], record: ChangeRecord
+) -> Iterator[Event]:
     generations = dict(record.generations)
 
     def of(id: int, kind: str, **fields: object) -> Iterator[Event]:
-        row = index.row_of_id.get(id)
-        if row is not None:
-            uuid, root_uuid = index.uuids[row], index.root_uuid(row)
-        elif id in gone:
-            uuid, root_uuid = gone[id]
-        else:
-            # Gone since; that will be told next.
-            return
-        yield Event(
-            kind=kind,
-            provider_uuid=uuid,
-            root_uuid=root_uuid,
-            generation=generations.get(id),
-            **fields,  # type: ignore[arg-type]
-        )
+        named = hindsight.name(id)
+        # A repair may speak of what was never there.
+        if named is not None:
+            yield Event(
+                kind=kind,
+                provider_uuid=named.uuid,
+                root_uuid=named.root_uuid,
+                generation=generations.get(id),
+                **fields,  # type: ignore[arg-type]
+            )
 
-    for id, usage in _usages(index, record).items():
+    for id, usage in _usages(classes, record).items():
         yield from of(id, ALLOCATIONS, usage=usage)
     for kind, ids in _kinds(record).items():
         for id in ids:
@@ -114,14 +174,15 @@ def _events(index: Index, record: ChangeRecord, gone: dict[int, list[str]]) -> I
         yield Event(kind=CATALOG)
 
 
-def _usages(index: Index, record: ChangeRecord) -> dict[int, dict[str, int]]:
+def _usages(classes: Mapping[int, str], record: ChangeRecord) -> dict[int, dict[str, int]]:
     """What is used more or less, by provider id; nothing for one that only moved."""
     anew = set(record.providers)
     usages: dict[int, dict[str, int]] = {id: {} for id, _ in record.generations if id not in anew}
     for id, class_id, delta in record.usage:
-        name = index.classes.names.get(class_id)
-        if name is not None:
-            usages.setdefault(id, {})[name] = delta
+        usage = usages.setdefault(id, {})
+        # A class that is gone since has no name any more.
+        if class_id in classes:
+            usage[classes[class_id]] = delta
     return usages
 
 

@@ -21,8 +21,17 @@ from sqlalchemy import (
 from roost.model import Value
 from roost.store.failures import RetryNeeded
 from roost.store.prepared import PreparedInsert
+from roost.store.providers import ProviderState
 from roost.store.rows import CHUNK, chunks
-from roost.store.schema import allocations, consumer_types, consumers, projects, users
+from roost.store.schema import (
+    allocations,
+    consumer_types,
+    consumers,
+    projects,
+    provider_generation,
+    resource_providers,
+    users,
+)
 from roost.store.session import Session
 
 _table = consumers
@@ -80,7 +89,16 @@ _SELECT = select(
 ).outerjoin_from(_table, allocations, allocations.c.consumer_id == _table.c.uuid)
 
 # Built once: building a statement costs as much as running it.
-_READ = _SELECT.where(_table.c.uuid.in_(bindparam("uuids", expanding=True)))
+_NAMED = _table.c.uuid.in_(bindparam("uuids", expanding=True))
+_READ = _SELECT.where(_NAMED)
+_READ_WITH_PROVIDERS = (
+    _SELECT.add_columns(
+        resource_providers.c.uuid.label("provider_uuid"),
+        provider_generation.label("provider_generation"),
+    )
+    .outerjoin(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
+    .where(_NAMED)
+)
 _INSERT = PreparedInsert(
     _table, ["uuid", "project_id", "user_id", "consumer_type_id", "generation", "created_at"]
 )
@@ -99,6 +117,22 @@ class Consumers:
                 rows_by_key.setdefault(self._session.key(row.uuid), []).append(row)
         keys = {uuid: self._session.key(uuid) for uuid in uuids}
         return {uuid: _record(rows_by_key[key]) for uuid, key in keys.items() if key in rows_by_key}
+
+    def read_with_providers(
+        self, uuid: str
+    ) -> tuple[ConsumerRecord | None, Collection[ProviderState]]:
+        """A consumer, if it exists, and the providers of whom it holds something."""
+        rows = self._execute(_READ_WITH_PROVIDERS, {"uuids": [uuid]}).all()
+        providers = {
+            row.resource_provider_id: ProviderState(
+                id=row.resource_provider_id,
+                uuid=row.provider_uuid,
+                generation=row.provider_generation,
+            )
+            for row in rows
+            if row.provider_uuid is not None
+        }
+        return _record(rows) if rows else None, providers.values()
 
     # -----------------------------------------------------------------------------------------
     # Writing: the generation is the guard

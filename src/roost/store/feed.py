@@ -2,17 +2,25 @@
 
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, PoolProxiedConnection, and_, or_, select
+from sqlalchemy import Connection, PoolProxiedConnection
 
 from roost.changes import Changes, Rows
 from roost.errors import Unavailable
 from roost.store import rows
 from roost.store.database import Database
 from roost.store.record import ChangeRecord, decode
-from roost.store.schema import roost_changes, roost_writers
+from roost.store.unseen import (
+    Moved,
+    Position,
+    count_records,
+    moved_writers,
+    read_numbered,
+    read_unseen,
+    read_writers,
+)
 from roost.store.writer import KEPT_RECORDS, Writer
 
 # Tables that are emptied between writing our row and reading it are bad luck. Again and again,
@@ -22,8 +30,8 @@ LOAD_ATTEMPTS = 3
 # The records of so many writers are asked for one writer after the other.
 ASKED_WRITERS_MAX = 2
 
-# How far a reader has read: writer id -> the number of the last record it knows.
-Position = Mapping[int, int]
+# More records than this, of all writers together, cost more to read than everything to load.
+RECORDS_MAX = KEPT_RECORDS
 
 
 class Feed:
@@ -109,7 +117,7 @@ class Feed:
         if position.keys() - now.keys():
             return None
         moved = moved_writers(position, now)
-        if moved is None:
+        if moved is None or count_records(moved) > RECORDS_MAX:
             return None
         records = []
         writer = self._writer.id
@@ -133,68 +141,12 @@ class Feed:
             self._stillness.remember(position, version)
 
 
-_WRITERS = select(roost_writers.c.id, roost_writers.c.sequence)
-
-
-def read_writers(connection: Connection) -> dict[int, int]:
-    """Where the writers are."""
-    return {row.id: row.sequence for row in connection.execute(_WRITERS)}
-
-
-def moved_writers(position: Position, now: Position) -> dict[int, tuple[int, int]] | None:
-    """Which writers wrote: from which number to which. None where nobody can tell any more."""
-    moved = {
-        writer: (position.get(writer, 0), sequence)
-        for writer, sequence in now.items()
-        if sequence != position.get(writer, 0)
-    }
-    # A number that went back is another history (a restored backup). Too many records were
-    # trimmed, or cost more than loading.
-    if (
-        any(sequence < seen for seen, sequence in moved.values())
-        or count_records(moved) > KEPT_RECORDS
-    ):
-        return None
-    return moved
-
-
-def count_records(moved: Mapping[int, tuple[int, int]]) -> int:
-    """How many records all of them wrote together."""
-    return sum(sequence - seen for seen, sequence in moved.values())
-
-
 def _catch_up(connection: Connection, position: Position) -> tuple[Position, Changes] | None:
-    now = read_writers(connection)
-    moved = moved_writers(position, now)
-    if moved is None:
+    found = read_unseen(connection, position, RECORDS_MAX)
+    if found is None:
         return None
-    records = _records(connection, moved)
-    if len(records) != count_records(moved):
-        return None
-    # A writer may vanish only with the number that we have seen.
-    removed = dict(pair for record in records for pair in record.removed)
-    if any(position.get(writer, 0) != sequence for writer, sequence in removed.items()):
-        return None
-    if any(writer not in now and writer not in removed for writer in position):
-        return None
-    return now, _combine(connection, records)
-
-
-def _records(connection: Connection, moved: Mapping[int, tuple[int, int]]) -> list[ChangeRecord]:
-    if not moved:
-        return []
-    unseen = or_(
-        *(
-            and_(
-                roost_changes.c.writer_id == writer,
-                roost_changes.c.sequence > seen,
-                roost_changes.c.sequence <= sequence,
-            )
-            for writer, (seen, sequence) in moved.items()
-        )
-    )
-    texts = connection.scalars(select(roost_changes.c.record).where(unseen))
-    return [decode(text) for text in texts]
+    now, unseen = found
+    return now, _combine(connection, [each.record for each in unseen])
 
 
 def _combine(connection: Connection, records: Iterable[ChangeRecord]) -> Changes:
@@ -264,14 +216,15 @@ class _Asker:
         rows = self._ask([(_WRITERS_TEXT, ())])
         return self._database.read(read_writers) if rows is None else dict(rows)
 
-    def records(self, moved: Mapping[int, tuple[int, int]]) -> list[ChangeRecord]:
+    def records(self, moved: Moved) -> list[ChangeRecord]:
         """The records of these writers, each from after one number to another."""
         rows = None
         if len(moved) <= ASKED_WRITERS_MAX:
             question = _RECORDS_TEXT.replace("?", self._mark)
             rows = self._ask([(question, (writer, *numbers)) for writer, numbers in moved.items()])
         if rows is None:
-            return self._database.read(lambda connection: _records(connection, moved))
+            found = self._database.read(lambda connection: read_numbered(connection, moved))
+            return [each.record for each in found]
         return [decode(text) for (text,) in rows]
 
     def _ask(self, questions: Sequence[tuple[str, tuple[int, ...]]]) -> list[Any] | None:

@@ -27,6 +27,7 @@ from roost.errors import (
 from roost.model import PROVIDER, Provider, Value
 from roost.store.failures import RetryNeeded
 from roost.store.prepared import Prepared
+from roost.store.record import UNBORN
 from roost.store.rows import CHUNK, chunks, modified
 from roost.store.schema import (
     inventories,
@@ -265,6 +266,15 @@ class Providers:
             raise RetryNeeded("a provider is gone")
         self._session.announcement.providers(ids)
 
+    def stay(self, providers: Iterable[ProviderState]) -> None:
+        """Tell at which generation these providers were changed by a write that moves none.
+
+        Those who watch are told of it between the writes that do. The generation is exact if the
+        provider was written, or locked, before it was read.
+        """
+        for provider in providers:
+            self._session.announcement.seen(provider.id, provider.generation)
+
     # -----------------------------------------------------------------------------------------
     # Rows
 
@@ -297,6 +307,7 @@ class Providers:
             # A root is its own root, and learns its id only now.
             self._execute(update(_table).where(_table.c.id == id).values(root_provider_id=id))
         self._session.announcement.providers([id], PROVIDER)
+        self._session.announcement.seen(id, UNBORN)
         return Provider(
             uuid=uuid,
             name=name,

@@ -6,6 +6,9 @@ import msgspec
 
 from roost.model import ALLOCATIONS
 
+# What the creation of a provider saw of its generation: that there is none yet.
+UNBORN = -1
+
 
 class ChangeRecord(msgspec.Struct, omit_defaults=True, frozen=True):
     """One row of `roost_changes`, stored as JSON."""
@@ -17,9 +20,13 @@ class ChangeRecord(msgspec.Struct, omit_defaults=True, frozen=True):
     traits: list[int] = []  # ids to read anew
     removed: list[tuple[int, int]] = []  # writer id, the sequence it had reached
     # Beyond what an index needs, for those who watch: what it was of the providers to read anew
-    # that changed (ids by kind), and which of them are no more (id, UUID, UUID of the root).
+    # that changed (ids by kind), which of them are no more (id, UUID, UUID of the root), and which
+    # went to another tree (id, UUID of the root they had before).
     kinds: dict[str, list[int]] = {}
     gone: list[tuple[int, str, str]] = []
+    moved: list[tuple[int, str]] = []
+    # Provider id, the generation that it had, for a write that left it as it is.
+    seen: list[tuple[int, int]] = []
 
     @property
     def is_sums(self) -> bool:
@@ -49,6 +56,8 @@ class Announcement:
         self._traits: set[int] = set()
         self._kinds: dict[str, set[int]] = {}
         self._gone: list[tuple[int, str, str]] = []
+        self._moved: dict[int, str] = {}
+        self._seen: dict[int, int] = {}
 
     def usage(self, provider_id: int, class_id: int, delta: int) -> None:
         key = provider_id, class_id
@@ -68,6 +77,14 @@ class Announcement:
         """A provider is no more."""
         self.providers([provider_id])
         self._gone.append((provider_id, uuid, root_uuid))
+
+    def moved(self, ids: Iterable[int], root_uuid: str) -> None:
+        """Providers went to another tree; `root_uuid` is the root that they had."""
+        self._moved.update(dict.fromkeys(ids, root_uuid))
+
+    def seen(self, provider_id: int, generation: int) -> None:
+        """A provider is changed, at this generation, and keeps it."""
+        self._seen[provider_id] = generation
 
     def classes(self, ids: Iterable[int]) -> None:
         self._classes.update(ids)
@@ -92,6 +109,8 @@ class Announcement:
             traits=sorted(self._traits),
             kinds={name: sorted(ids) for name, ids in kinds.items()},
             gone=self._gone,
+            moved=list(self._moved.items()),
+            seen=list(self._seen.items()),
         )
         return None if record == _NOTHING else record
 

@@ -19,11 +19,12 @@ from roost.store.answers import KeptAnswer, read_answer
 from roost.store.database import Database
 from roost.store.engine import EngineOptions
 from roost.store.failures import RETRYABLE, RetryAtOnce, explained
-from roost.store.feed import Feed, Position
+from roost.store.feed import Feed
 from roost.store.history import Recorded, read_records
 from roost.store.lasting import LastingIds
 from roost.store.reads import Reads
 from roost.store.transaction import Transaction
+from roost.store.unseen import Position
 from roost.store.writer import Writer
 
 LOG = logging.getLogger(__name__)

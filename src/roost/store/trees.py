@@ -68,6 +68,7 @@ class Trees:
                 self._execute(
                     update(_table).where(_table.c.id.in_(ids)).values(root_provider_id=root_id)
                 )
+            self._session.announcement.moved(sorted(below), provider.root_uuid)
         self._session.announcement.providers(below, PROVIDER)
 
 
