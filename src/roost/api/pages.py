@@ -1,8 +1,6 @@
 """Orders of candidates, and the texts by which a client asks for the next page of them."""
 
-import base64
 import hashlib
-import json
 import math
 import secrets
 
@@ -13,6 +11,7 @@ from roost.api.error_table import QUERY_BAD_VALUE
 from roost.api.errors import HttpError
 from roost.api.query_string import Parameters, once
 from roost.api.schemas import is_uuid
+from roost.api.tokens import read_token, write_token
 from roost.query import CandidateQuery, Order, Position
 
 # A seed is a number of this many bits at most; one that the server draws has fewer.
@@ -50,14 +49,13 @@ def next_page(query: CandidateQuery, position: Position) -> str:
         position.rank,
         position.root,
     ]
-    return base64.urlsafe_b64encode(json.dumps(fields).encode()).decode().rstrip("=")
+    return write_token(msgspec.json.encode(fields))
 
 
 def _read(token: str, query: CandidateQuery, by: str) -> tuple[int, Position]:
     try:
-        text = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
         fingerprint, seed, pieces, turn, rank, root = msgspec.json.decode(
-            text, type=tuple[str, int, int, int, float, str]
+            read_token(token), type=tuple[str, int, int, int, float, str]
         )
     except (ValueError, msgspec.DecodeError):
         raise _not_a_page(token) from None
