@@ -1,15 +1,14 @@
 """`roost explain` and `roost capacity`, as a user runs them."""
 
 import json
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from roost_server import RoostServer, command
+from cli_runner import roost
+from roost_server import RoostServer
 from world import build, load, provider, uuid_of
 
 WORLD = build(
@@ -31,22 +30,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoostServer]:
         yield server
 
 
-def roost(server: RoostServer, *arguments: str, status: int = 0) -> str:
-    done = subprocess.run(
-        command(*arguments),
-        env={**os.environ, "ROOST_URL": server.url, "ROOST_TOKEN": "admin"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout if status == 0 else done.stderr
-
-
 def test_a_request_that_does_not_fit(server: RoostServer) -> None:
-    lines = roost(server, "explain", "resources=VCPU:2,MEMORY_MB:6144").splitlines()
+    lines = roost("explain", "resources=VCPU:2,MEMORY_MB:6144", url=server.url).splitlines()
     assert lines[0].split() == ["rule", "trees", "left", "lost", "providers", "of"]
     assert lines[1].split() == [
         "all",
@@ -68,31 +53,31 @@ def test_a_request_that_does_not_fit(server: RoostServer) -> None:
 
 def test_one_tree(server: RoostServer) -> None:
     query = "resources=VCPU:2,MEMORY_MB:2048"
-    shown = roost(server, "explain", query, "--tree", "host2").splitlines()
+    shown = roost("explain", query, "--tree", "host2", url=server.url).splitlines()
     assert shown[-1].startswith("host2 does not fit, and would not if it were empty: it fails at")
-    assert roost(server, "explain", query, "--tree", uuid_of("numa0")).splitlines()[-1] == (
+    assert roost("explain", query, "--tree", uuid_of("numa0"), url=server.url).splitlines()[-1] == (
         "host1 fits."
     )
 
 
 def test_a_request_that_fits(server: RoostServer) -> None:
-    assert roost(server, "explain", "resources=VCPU:1").splitlines()[-1] == "2 trees fit."
+    assert roost("explain", "resources=VCPU:1", url=server.url).splitlines()[-1] == "2 trees fit."
 
 
 def test_explain_as_json(server: RoostServer) -> None:
-    found = json.loads(roost(server, "explain", "resources=VCPU:5", "--json"))
+    found = json.loads(roost("explain", "resources=VCPU:5", "--json", url=server.url))
     assert found["verdict"] == "never"
     assert [each["amount"] for each in found["relaxations"]] == [4]
 
 
 def test_capacity(server: RoostServer) -> None:
-    lines = roost(server, "capacity", "resources=VCPU:1,MEMORY_MB:1024").splitlines()
+    lines = roost("capacity", "resources=VCPU:1,MEMORY_MB:1024", url=server.url).splitlines()
     assert [line.split()[:2] for line in lines[:-1]] == [["6", "host1"], ["1", "host2"]]
     assert lines[-1] == "7 more of this request fit in 2 trees."
-    found = json.loads(roost(server, "capacity", "resources=VCPU:1&limit=2", "--json"))
+    found = json.loads(roost("capacity", "resources=VCPU:1&limit=2", "--json", url=server.url))
     assert (found["count"], found["complete"]) == (2, False)
-    assert "At least 2 more" in roost(server, "capacity", "resources=VCPU:1&limit=2")
-    assert roost(server, "capacity", "resources=VCPU:9") == "0 more of this request fit.\n"
+    assert "At least 2 more" in roost("capacity", "resources=VCPU:1&limit=2", url=server.url)
+    assert roost("capacity", "resources=VCPU:9", url=server.url) == "0 more of this request fit.\n"
 
 
 @pytest.mark.parametrize(
@@ -109,4 +94,4 @@ def test_capacity(server: RoostServer) -> None:
 def test_what_cannot_be_told(
     server: RoostServer, arguments: tuple[str, ...], expected: str
 ) -> None:
-    assert expected in roost(server, *arguments, status=1)
+    assert expected in roost(*arguments, status=2, url=server.url)

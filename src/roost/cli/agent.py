@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from roost.cli.connection import open_client, service_options
-from roost.cli.failure import Failure
+from roost.cli.failure import BadInput
 from roost.cli.options import config_file_option, database_option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -132,7 +132,7 @@ def migrate(
     from roost.cli import agent_work
 
     if not offline:
-        raise Failure("a migration works on the database itself: stop the service, say --offline")
+        raise BadInput("a migration works on the database itself: stop the service, say --offline")
     found = agent_work.load(driver, options, node)
     with agent_work.open_direct(database, config_files) as client, agent_work.explained():
         trackers = agent_work.trackers(client, found, uuid)

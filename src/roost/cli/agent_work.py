@@ -18,7 +18,7 @@ from roost.agent.drivers.base import Allocations, Driver, DriverError
 from roost.agent.flush import UpdateFailed
 from roost.agent.provider_tree import ProviderTree
 from roost.agent.tracker import Plan, Tracker, run_periodically
-from roost.cli.failure import Failure
+from roost.cli.failure import BadInput, Failure
 from roost.cli.terminal import wrapping_console
 from roost.client import Client, ClientError, direct
 from roost.settings import SettingsError
@@ -34,9 +34,11 @@ class Found(NamedTuple):
 
 
 def load(name: str, options: Sequence[str], node: str | None) -> Found:
-    with explained():
+    try:
         driver = load_driver(name, parse_options(options))
         return Found(driver, driver.nodenames() if node is None else [node])
+    except DriverError as error:
+        raise BadInput(" ".join(str(error).split())) from error
 
 
 def parse_options(texts: Sequence[str]) -> Mapping[str, str]:
@@ -44,7 +46,7 @@ def parse_options(texts: Sequence[str]) -> Mapping[str, str]:
     for text in texts:
         name, mark, value = text.partition("=")
         if not mark or not name:
-            raise Failure(f"--option {text!r}: expected NAME=VALUE")
+            raise BadInput(f"--option {text!r}: expected NAME=VALUE")
         options[name] = value
     return options
 
@@ -63,13 +65,15 @@ def open_direct(database: str | None, config_files: Sequence[Path]) -> Iterator[
     try:
         with direct(database, config_files=config_files) as client:
             yield client
-    except (ClientError, SettingsError) as error:
+    except SettingsError as error:
+        raise BadInput(" ".join(str(error).split())) from error
+    except ClientError as error:
         raise Failure(" ".join(str(error).split())) from error
 
 
 def trackers(client: Client, found: Found, uuid: str | None) -> list[Tracker]:
     if uuid is not None and len(found.nodenames) != 1:
-        raise Failure("--uuid is for one root, and the driver knows several: say --node, too")
+        raise BadInput("--uuid is for one root, and the driver knows several: say --node, too")
     return [
         Tracker(client, found.driver, node, uuid=uuid or found.driver.root_uuid(node))
         for node in found.nodenames

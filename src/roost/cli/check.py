@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from roost.cli.failure import Failure
+from roost.cli.failure import BadInput
 from roost.cli.show import database_shown
 from roost.cli.tables import open_tables
 from roost.health.check import STEPS, check
@@ -62,7 +62,7 @@ def _agreed(kinds: Sequence[str], findings: Sequence[Finding]) -> bool:
         count = sum(each.kind == kind for each in findings)
         click.echo(f"--fix would {KINDS[kind].repair} ({count} findings)")
     if not sys.stdin.isatty():
-        raise Failure("nobody is there to agree to the repair: say --yes")
+        raise BadInput("nobody is there to agree to the repair: say --yes")
     return click.confirm("Repair?", default=False)
 
 

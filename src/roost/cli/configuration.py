@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from roost.cli.failure import Failure
+from roost.cli.failure import BadInput
 from roost.settings import Settings, SettingsError, Values, default_config_files, load_settings
 
 
@@ -21,4 +21,4 @@ def read_settings(
             defaults={} if configured else {("api", "auth_strategy"): "noauth2"},
         )
     except SettingsError as error:
-        raise Failure(str(error)) from error
+        raise BadInput(str(error)) from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from roost.cli.failure import Failure
+from roost.cli.failure import BadInput, Failure
 
 if TYPE_CHECKING:
     from roost.client import Auth, Client
@@ -37,12 +37,14 @@ def open_client(url: str | None, token: str | None) -> Iterator["Client"]:
     """A client of the service; what goes wrong with it is one line."""
     from keystoneauth1.exceptions import ClientException
 
-    from roost.client import Client, ClientError
+    from roost.client import BadRequest, Client, ClientError
 
     try:
         auth, catalogued = _authentication(token)
         with Client(url or catalogued or URL_DEFAULT, auth=auth) as client:
             yield client
+    except BadRequest as error:
+        raise BadInput(" ".join(str(error).split())) from error
     except (ClientError, ClientException) as error:
         raise Failure(" ".join(str(error).split())) from error
 
@@ -64,6 +66,6 @@ def _authentication(token: str | None) -> tuple["Auth", str | None]:
             project_domain_name=environment.get("OS_PROJECT_DOMAIN_NAME", "Default"),
         )
     except KeyError as error:
-        raise Failure(f"OS_AUTH_URL is set, and {error.args[0]} is not") from None
+        raise BadInput(f"OS_AUTH_URL is set, and {error.args[0]} is not") from None
     region = environment.get("OS_REGION_NAME")
     return auth, auth.endpoint(region=region, interface=environment.get("OS_INTERFACE", "public"))

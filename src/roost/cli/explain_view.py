@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from roost.cli.failure import Failure
+from roost.cli.failure import BadInput
 from roost.cli.terminal import wrapping_console
 
 # So many trees are listed; --json has all.
@@ -23,7 +23,7 @@ def parse_query(text: str) -> dict[str, list[str]]:
     try:
         return parse_qs(text.removeprefix("?"), keep_blank_values=True, strict_parsing=True)
     except ValueError:
-        raise Failure(f"not a query like resources=VCPU:1&required=TRAIT: {text!r}") from None
+        raise BadInput(f"not a query like resources=VCPU:1&required=TRAIT: {text!r}") from None
 
 
 def print_json(found: Any) -> None:

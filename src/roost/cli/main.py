@@ -9,7 +9,7 @@ from roost import __version__
 from roost.cli.agent import agent
 from roost.cli.database import database
 from roost.cli.explain import capacity, explain
-from roost.cli.failure import Failure
+from roost.cli.failure import BadInput, Failure
 from roost.cli.serve import serve
 from roost.cli.status import status
 from roost.cli.tree import tree
@@ -35,7 +35,7 @@ def completion(shell: str) -> None:
     """
     kind = get_completion_class(shell)
     if kind is None:
-        raise Failure(f"no completion for {shell}")
+        raise BadInput(f"no completion for {shell}")
     click.echo(kind(roost, {}, "roost", "_ROOST_COMPLETE").source())
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from roost import logs, scrape, wsgi
 from roost.api.auth import is_loopback
 from roost.api.pipeline import check_pipeline
-from roost.cli.failure import Failure
+from roost.cli.failure import BadInput, Failure
 from roost.cli.show import database_shown
 from roost.cli.stopping import stopping_event
 from roost.cli.tables import sync_tables
@@ -58,7 +58,7 @@ def load_worker(settings: Settings) -> wsgi.Application:
 def _refuse_open_door(host: str, settings: Settings) -> None:
     believes = settings.auth_strategy == "noauth2" and not settings.allow_remote_noauth2
     if believes and not is_loopback(host):
-        raise Failure(
+        raise BadInput(
             f"noauth2 believes every token, so it listens on this machine alone and not on "
             f"{host}; --allow-remote-noauth2 allows it"
         )
@@ -71,7 +71,7 @@ def _refuse_unusable(settings: Settings) -> None:
         logs.handler_of(settings).close()
         logs.levels_of(settings)
     except SettingsError as error:
-        raise Failure(str(error)) from error
+        raise BadInput(str(error)) from error
 
 
 def _refuse_taken_port(host: str, port: int) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from rich.text import Text
 from rich.tree import Tree
 
-from roost.cli.failure import Failure
+from roost.cli.failure import BadInput
 from roost.cli.terminal import wrapping_console
 from roost.client import Client, Inventory, Provider
 from roost.model import Value
@@ -42,7 +42,7 @@ def read_trees(client: Client, name_or_uuid: str | None) -> list[Shown]:
 def find_provider(client: Client, name_or_uuid: str) -> Provider:
     found = client.providers({"uuid" if _is_uuid(name_or_uuid) else "name": name_or_uuid})
     if not found:
-        raise Failure(f"there is no provider {name_or_uuid}")
+        raise BadInput(f"there is no provider {name_or_uuid}")
     return found[0]
 
 
