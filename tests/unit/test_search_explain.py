@@ -264,6 +264,22 @@ def test_less_of_what_a_provider_with_the_trait_gives():
     assert [each.amount for each in found.relaxations] == [5]
 
 
+def test_less_of_what_a_provider_above_the_others_gives():
+    """Without the memory nothing of the group would stand above both nodes."""
+    index = Index.build(
+        rows(
+            build(
+                provider("host", {"MEMORY_MB": 4}),
+                provider("numa0", {"VCPU": 2}, parent="host"),
+                provider("numa1", {"VCPU": 2}, parent="host"),
+            )
+        )
+    )
+    asked = split(group("_A", {"MEMORY_MB": 5, "VCPU": 4}), "VCPU")
+    query = CandidateQuery(groups=(asked,), same_subtree=(frozenset({"_A"}),))
+    assert [each.amount for each in explain(index, query).relaxations] == [4]
+
+
 def test_the_nearest_lack_least_of_all_pieces():
     worlds = (
         provider(name, {"VCPU": amount}, parent=parent)

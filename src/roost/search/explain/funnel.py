@@ -41,6 +41,8 @@ class Funnel:
         # For each row, which means something for roots alone: the stage that lost the tree.
         self.lost_at = np.full(self._end, SURVIVES)
         self.stages: list[Stage] = []
+        # By the number of the stage, and whether after it: who can fill a part is asked repeatedly.
+        self._parts: dict[tuple[int, bool], Sequence[Part]] = {}
         self.is_cut = False  # whether a search of some stage gave up
         for number, rule in enumerate(self.rules):
             left = roots[self._passing(number, rule, roots)]
@@ -63,6 +65,12 @@ class Funnel:
 
     def parts_at(self, number: int, rule: Rule, *, after: bool) -> Sequence[Part]:
         """What a stage that is about a group asks, each of one provider or of several."""
+        known = self._parts.get((number, after))
+        if known is None:
+            known = self._parts[number, after] = self._make_parts(number, rule, after=after)
+        return known
+
+    def _make_parts(self, number: int, rule: Rule, *, after: bool) -> Sequence[Part]:
         group = _group(self.until(number, after=after), rule)
         matcher = GroupMatcher(self.index, group)
         parts = parts_of_group(self.index, group, matcher)

@@ -71,9 +71,12 @@ class Relaxer:
         goes_without = (group.one_provider or not alone) and self._fits(
             without(self._query, [rule])
         )
-        # What does not fit without the class does not fit with less of it, unless who gives it
-        # has a trait that one of several must have.
-        if not goes_without and (group.one_provider or not (alone or group.traits.required)):
+        # What does not fit without the class does not fit with less of it, unless who gives it is
+        # needed otherwise: for a trait that one of several must have, or to stand above the others.
+        needed = bool(group.traits.required)
+        if group.one_provider:
+            needed = bool(group.can_split and self._query.same_subtree)
+        if not goes_without and not needed and (group.one_provider or not alone):
             return None
         amount = self._lowered(rule)
         if amount is not None:
