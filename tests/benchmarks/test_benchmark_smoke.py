@@ -30,6 +30,11 @@ def benchmark(folder: Path, *arguments: str) -> tuple[str, Any]:
     return done.stdout, msgspec.json.decode(path.read_bytes())
 
 
+def failures(timings: dict[str, Any]) -> dict[str, str]:
+    """Why there are no numbers, by case."""
+    return {key: timing["failure"] for key, timing in timings.items() if timing.get("failure")}
+
+
 class TestOneWorld:
     def test_both_sides_have_every_row_and_find_the_same(self, tmp_path: Path) -> None:
         printed, saved = benchmark(tmp_path, "--world", "flat-50", "--database", "sqlite")
@@ -37,10 +42,11 @@ class TestOneWorld:
         assert set(world["timings"]) == {"reference", "roost"}
         for side, timings in world["timings"].items():
             assert set(timings) == SEARCHES | READS | WRITES
-            failed = {key for key, timing in timings.items() if timing.get("failure")}
-            # Eight devices by eight groups are too much for the reference.
-            assert failed == ({"wide"} if side == "reference" else set())
             assert side in world["placing"]
+        # What the reference cannot do (eight devices by eight groups, and sometimes writes of
+        # several processes to one SQLite file) is a row, too.
+        assert failures(world["timings"]["roost"]) == {}
+        assert "wide" in failures(world["timings"]["reference"])
         # Those that differ in their limit alone are compared together.
         assert {one["key"]: one["same"] for one in world["comparisons"]} == dict.fromkeys(
             ("limit-10", "rare", "wide"), True
@@ -76,7 +82,7 @@ class TestBeyond:
         printed, saved = benchmark(tmp_path, *nothing_else, "--beyond", "--hosts", "100")
         [beyond] = saved["beyond"]
         assert set(beyond["timings"]) == {case.key for case, _ in BEYOND_CASES}
-        assert not any(timing.get("failure") for timing in beyond["timings"].values())
+        assert failures(beyond["timings"]) == {}
         assert "Beyond the API" in printed
 
 
