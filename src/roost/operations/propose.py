@@ -13,7 +13,7 @@ from roost.operations.known_names import check_query
 from roost.query import CandidateQuery, Order
 from roost.search.find import find
 from roost.search.index import Index
-from roost.search.views import class_ids, with_usage
+from roost.search.views import copied
 from roost.service import Roost
 
 # So many candidates are looked at first, for each consumer; where they do not do, more. The index
@@ -108,7 +108,7 @@ def _choose_one_by_one(roost: Roost, wish: Wish, limit: int) -> list[Option] | N
     chosen: list[Option] = []
     hosts: set[str] = set()
     with roost.view() as index:
-        view = with_usage(index, class_ids(index, query), lambda column: column.used.copy())
+        view = copied(index, query)
         for _ in wish.consumers:
             options = _options(view, find(view, query).candidates)
             free = (each for each in options if not wish.apart or hosts.isdisjoint(each.hosts))
@@ -117,15 +117,14 @@ def _choose_one_by_one(roost: Roost, wish: Wish, limit: int) -> list[Option] | N
                 return None
             chosen.append(option)
             hosts |= option.hosts
-            _take(view, option.candidate)
+            _take(view, option)
     return chosen
 
 
-def _take(view: Index, candidate: Candidate) -> None:
-    for uuid, resources in candidate.allocations.items():
-        for name, amount in resources.items():
-            column = view.columns[view.classes.ids[name]]
-            column.used[column.position(view.row_of_uuid[uuid])] += amount
+def _take(view: Index, option: Option) -> None:
+    for (uuid, name), amount in option.amounts:
+        column = view.columns[view.classes.ids[name]]
+        column.used[column.position(view.row_of_uuid[uuid])] += amount
 
 
 def _options(index: Index, candidates: Iterable[Candidate]) -> list[Option]:
@@ -141,10 +140,8 @@ def _options(index: Index, candidates: Iterable[Candidate]) -> list[Option]:
 
 
 def _free(index: Index, options: Iterable[Option]) -> dict[tuple[str, str], int]:
-    free: dict[tuple[str, str], int] = {}
-    for option in options:
-        for uuid, resources in option.candidate.allocations.items():
-            for name in resources:
-                if (uuid, name) not in free:
-                    free[uuid, name] = index.free(index.classes.ids[name], index.row_of_uuid[uuid])
-    return free
+    taken = {key for option in options for key, _ in option.amounts}
+    return {
+        (uuid, name): index.free(index.classes.ids[name], index.row_of_uuid[uuid])
+        for uuid, name in taken
+    }

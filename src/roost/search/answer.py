@@ -79,7 +79,7 @@ class Answer:
         is shared.
         """
         if self._merging:
-            keys: list[object] = [frozenset(self._amounts(way).items()) for way in ways.tolist()]
+            keys: list[object] = [frozenset(self.amounts(way).items()) for way in ways.tolist()]
             doubtful = np.ones(len(ways), dtype=np.bool_)
         else:
             doubtful = np.logical_and.reduce(np.isin(ways, self._sharing), axis=1)
@@ -90,7 +90,7 @@ class Answer:
             self._seen.add(keys[number])
         return new
 
-    def _amounts(self, way: Sequence[int]) -> dict[tuple[int, int], int]:
+    def amounts(self, way: Sequence[int]) -> dict[tuple[int, int], int]:
         """What a candidate takes: (row, class id) -> amount."""
         amounts: dict[tuple[int, int], int] = {}
         for row, slot in zip(way, self._slots, strict=True):
@@ -125,7 +125,7 @@ class Answer:
         names = self._index.classes.names
         uuid_of = dict(zip(way, uuids, strict=True))
         allocations: dict[str, dict[str, int]] = {}
-        for (row, class_id), amount in self._amounts(way).items():
+        for (row, class_id), amount in self.amounts(way).items():
             allocations.setdefault(uuid_of[row], {})[names[class_id]] = amount
         mappings: dict[str, dict[str, None]] = {}
         for row, slot in zip(way, self._slots, strict=True):

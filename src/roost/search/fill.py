@@ -19,7 +19,7 @@ from roost.search.find import Search
 from roost.search.index import Index
 from roost.search.split.answer import amounts_of
 from roost.search.split.find import SplitSearch
-from roost.search.views import class_ids, with_usage
+from roost.search.views import class_ids, copied
 
 # At most so many ways are looked at before the filling stops early.
 STEPS_MAX = 200_000
@@ -52,7 +52,7 @@ def fill(
     work: Work | None = None,
 ) -> Filling:
     """Take the request as often as it fits, or as often as its limit says."""
-    view = with_usage(index, class_ids(index, query), lambda column: column.used.copy())
+    view = copied(index, query)
     filler = _Filler(view, query, may_go_on, steps_max)
     query = evolve(query, limit=None)
     find_ways = _find_split_ways if query.may_split else _find_ways
@@ -75,21 +75,7 @@ def _find_ways(
     search = Search(view, query, WAYS_OF_ROUND, None, work)
     turns = itertools.takewhile(lambda _: may_go_on(), search.ways_in_turns())
     answer = search.answer(turns)
-    demands = [
-        (slot_number, class_id, amount)
-        for slot_number, slot in enumerate(search.rules.slots)
-        for class_id, amount in slot.demands.items()
-    ]
-
-    def amounts_of_ways() -> Iterator[Amounts]:
-        for way in answer.ways.tolist():
-            amounts: dict[tuple[int, int], int] = {}
-            for slot_number, class_id, amount in demands:
-                key = (way[slot_number], class_id)
-                amounts[key] = amounts.get(key, 0) + amount
-            yield amounts
-
-    return amounts_of_ways(), True
+    return map(answer.amounts, answer.ways.tolist()), True
 
 
 def _find_split_ways(

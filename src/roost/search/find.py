@@ -11,7 +11,7 @@ from roost.search.columns import Integers, Mask
 from roost.search.combine import Combination, Options, Work
 from roost.search.index import Index
 from roost.search.lend import Lenders
-from roost.search.match import AggregateTest, GroupMatcher, trait_sets_accepted
+from roost.search.match import GroupMatcher, RootTest
 from roost.search.order import Turns
 from roost.search.rules import Rules
 from roost.search.split.find import SplitSearch
@@ -71,12 +71,7 @@ class Search:
         self.work = work
         groups = [GroupMatcher(index, group) for group in query.groups]
         self.rules = Rules(index, query, groups)
-        self.root_traits = (
-            trait_sets_accepted(index, query.root_traits) if query.root_traits else None
-        )
-        self.root_aggregates = (
-            AggregateTest(index, query.root_aggregates) if query.root_aggregates else None
-        )
+        self.root_test = RootTest(index, query)
         self.sharing = index.sharing_rows()
         self.lenders = [Lenders(index, slot, self.sharing) for slot in self.rules.slots]
 
@@ -89,11 +84,7 @@ class Search:
             self.work.rows_examined += end - first
             roots = np.flatnonzero(rows.live[first:end] & (rows.parent[first:end] < 0)) + first
             # Cheapest first: what the root must be, then what each slot needs.
-            if self.root_traits is not None:
-                roots = roots[self.root_traits[rows.traits[roots]]]
-            if self.root_aggregates is not None:
-                accepted = self.root_aggregates.accepts(self.index, roots, spanning=False)
-                roots = roots[accepted]
+            roots = self.root_test.accepted(roots)
             local: list[Integers] = []
             for slot, lenders in zip(self.rules.slots, self.lenders, strict=True):
                 if not len(roots):

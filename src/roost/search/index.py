@@ -228,6 +228,13 @@ class Index:
     def live_rows(self) -> Mask:
         return self.rows.live[: self.rows.count]
 
+    def root_rows(self) -> Integers:
+        """The rows of all roots, in order."""
+        rows: Integers = np.flatnonzero(
+            self.live_rows() & (self.rows.parent[: self.rows.count] < 0)
+        )
+        return rows
+
     def row_traits(self, row: int) -> tuple[int, ...]:
         return self.trait_sets.members[int(self.rows.traits[row])]
 

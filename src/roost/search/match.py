@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from roost.model import INTEGER_MAX
-from roost.query import AggregateRule, RequestGroup, TraitRule
+from roost.query import AggregateRule, CandidateQuery, RequestGroup, TraitRule
 from roost.search.columns import ClassColumn, Integers, Mask
 from roost.search.index import Index
 
@@ -128,6 +128,24 @@ class AggregateTest:
         for sets in self._required:
             accepted &= member(sets)
         return accepted
+
+
+class RootTest:
+    """What the root of a tree must be, prepared to be asked for many roots at once."""
+
+    def __init__(self, index: Index, query: CandidateQuery) -> None:
+        self._index = index
+        traits, aggregates = query.root_traits, query.root_aggregates
+        self._traits = trait_sets_accepted(index, traits) if traits else None
+        self._aggregates = AggregateTest(index, aggregates) if aggregates else None
+
+    def accepted(self, roots: Integers) -> Integers:
+        """Those of the roots that will do."""
+        if self._traits is not None:
+            roots = roots[self._traits[self._index.rows.traits[roots]]]
+        if self._aggregates is not None:
+            roots = roots[self._aggregates.accepts(self._index, roots, spanning=False)]
+        return roots
 
 
 def trait_sets_accepted(index: Index, rule: TraitRule) -> Mask:

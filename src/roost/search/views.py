@@ -36,6 +36,11 @@ def emptied(index: Index, query: CandidateQuery) -> Index:
     return with_usage(index, class_ids(index, query), lambda column: np.zeros_like(column.used))
 
 
+def copied(index: Index, query: CandidateQuery) -> Index:
+    """The cloud as it is, with usage that can be written to without anybody else seeing it."""
+    return with_usage(index, class_ids(index, query), lambda column: column.used.copy())
+
+
 def class_ids(index: Index, query: CandidateQuery) -> set[int]:
     return {index.classes.ids[name] for group in query.groups for name in group.resources}
 

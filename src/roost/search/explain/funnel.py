@@ -17,7 +17,7 @@ from roost.search.combine import Work
 from roost.search.explain.take_apart import is_between_slots, rules_of, without
 from roost.search.find import Search
 from roost.search.index import Index
-from roost.search.match import AggregateTest, GroupMatcher, Slot, trait_sets_accepted
+from roost.search.match import GroupMatcher, RootTest, Slot
 from roost.search.split.find import SplitSearch
 from roost.search.split.parts import Part, parts_of_group
 
@@ -33,11 +33,9 @@ class Funnel:
         self.query = query
         self.rules = rules_of(query)
         self.work = Work() if work is None else work
-        rows = index.rows
-        self._end = rows.count
+        self._end = index.rows.count
         self._sharing = index.sharing_rows()
-        roots = np.flatnonzero(index.live_rows() & (rows.parent[: self._end] < 0))
-        self.roots = roots
+        roots = self.roots = index.root_rows()
         # For each row, which means something for roots alone: the stage that lost the tree.
         self.lost_at = np.full(self._end, SURVIVES)
         self.stages: list[Stage] = []
@@ -91,11 +89,8 @@ class Funnel:
         if not len(roots):
             return np.zeros(0, dtype=np.bool_)
         if rule.kind in reasons.OF_THE_ROOT:
-            query = self.until(number, after=True)
-            traits = trait_sets_accepted(self.index, query.root_traits)
-            aggregates = AggregateTest(self.index, query.root_aggregates)
-            accepted: Mask = traits[self.index.rows.traits[roots]]
-            return accepted & aggregates.accepts(self.index, roots, spanning=False)
+            accepted = RootTest(self.index, self.until(number, after=True)).accepted(roots)
+            return np.isin(roots, accepted)
         if is_between_slots(rule):
             return self._having_a_way(number, rule, roots)
         passing = np.ones(len(roots), dtype=np.bool_)

@@ -7,7 +7,7 @@ import numpy as np
 from roost.query import CandidateQuery, Position
 from roost.search.columns import Integers, Mask
 from roost.search.index import Index
-from roost.search.match import AggregateTest, trait_sets_accepted
+from roost.search.match import RootTest
 from roost.search.order import in_order, ranks_of
 from roost.search.split.answer import SplitAnswer, Way, amounts_of
 from roost.search.split.ways import SplitRequest, TreeWays
@@ -82,16 +82,8 @@ class SplitSearch:
     def _roots(self) -> list[int]:
         """The trees that may serve, in order."""
         index, query = self._index, self._query
-        rows = index.rows
-        if self._root is not None:
-            roots = np.array([self._root])
-        else:
-            roots = np.flatnonzero(index.live_rows() & (rows.parent[: rows.count] < 0))
-        if query.root_traits:
-            roots = roots[trait_sets_accepted(index, query.root_traits)[rows.traits[roots]]]
-        if query.root_aggregates:
-            test = AggregateTest(index, query.root_aggregates)
-            roots = roots[test.accepts(index, roots, spanning=False)]
+        roots = index.root_rows() if self._root is None else np.array([self._root])
+        roots = RootTest(index, query).accepted(roots)
         roots = roots[self._may_fill(roots)]
         if query.order is None:
             ranks = roots.astype(np.float64)
