@@ -37,7 +37,7 @@
         └── TooManyWatchers           no more threads may wait for changes
 
 Existing clients match on some of these sentences, so the wording is part of the API. The HTTP
-layer maps classes to statuses and codes in one table (`api/error_table.py`).
+layer maps classes to statuses and codes in one table (`api/http/error_table.py`).
 """
 
 from collections.abc import Iterable

@@ -99,7 +99,7 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
         cfg.ListOpt(
             "default_log_levels",
             default=LOG_LEVELS,
-            help="From which level on loggers are heard: logger=LEVEL. roost.api.entrance writes "
+            help="From which level on loggers are heard: logger=LEVEL. roost.requests writes "
             "the line for each request.",
         ),
     ],

@@ -8,7 +8,7 @@ from comparison.requests import Request, make_search
 from comparison.sides import Answer, Side, client_of, send
 from comparison.state import read_state
 from comparison.worlds import World
-from roost.wsgi import build_application
+from roost.assembly import build_application
 
 
 class Recorded:

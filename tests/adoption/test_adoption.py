@@ -16,9 +16,10 @@ from comparison.both import ask
 from comparison.requests import Request
 from comparison.sides import Side
 from comparison.worlds import World
-from roost.store import migrate, placement, standard
-from roost.store.engine import create_engine
-from roost.store.placement import IncompleteIds
+from roost.store import standard_names
+from roost.store.adoption.adopt import WITH_EVERY_COLUMN, IncompleteIds
+from roost.store.connection.engine import create_engine
+from roost.store.migrations import migrate
 from roost.store.store import Store
 
 OLD = REVISIONS[:-1]
@@ -41,7 +42,7 @@ def adopt(url: str, incomplete: IncompleteIds = ZEROS) -> None:
     """What `roost db sync` does."""
     store = Store.open(url)
     migrate.sync(store.engine, incomplete)
-    standard.synchronise(store)
+    standard_names.synchronise(store)
     store.dispose()
 
 
@@ -106,7 +107,7 @@ def test_an_older_revision(
     spoiled = spoil(engine, revision)
     before, tables = dump(engine), describe(engine)
     adopt(database_url, INCOMPLETE)
-    assert migrate.placement_version(engine) == placement.WITH_EVERY_COLUMN
+    assert migrate.placement_version(engine) == WITH_EVERY_COLUMN
     assert lost(before, dump(engine)) == spoiled
     assert no_table_lost_anything(tables, describe(engine))
     # Once more changes nothing.

@@ -12,8 +12,8 @@ from adoption import upstream
 from adoption.tables import describe, dump
 from adoption.upstream import REVISIONS
 from roost.errors import Unavailable
-from roost.store import migrate
-from roost.store.engine import create_engine
+from roost.store.connection.engine import create_engine
+from roost.store.migrations import migrate
 from roost_server import command
 from servers import MariaDB, PostgreSQL
 

@@ -9,18 +9,19 @@ from sqlalchemy import select
 from benchmarks.load import Dump, create_schema
 from benchmarks.requests import CASES, Case
 from benchmarks.worlds import World, add_wide_host, build
-from roost.api.candidates import JsonLayout, parse
+from roost.api.handlers.candidates import JsonLayout, parse
 from roost.api.versions import VERSION_MAX
 from roost.model import ConsumerChange, ProviderSummary
-from roost.operations.allocate import allocate
-from roost.operations.find_candidates import find_candidates
-from roost.operations.replace_traits import replace_traits
+from roost.operations.allocations import allocate
+from roost.operations.candidates import find_candidates
+from roost.operations.traits import replace_traits
 from roost.query import CandidateQuery
 from roost.search.combine import BLOCK_FIRST, Work
 from roost.search.find import find
-from roost.service import Roost
+from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import migrate, standard
+from roost.store import standard_names
+from roost.store.migrations import migrate
 from roost.store.schema import resource_providers
 from roost.store.store import Store
 
@@ -64,7 +65,7 @@ def database_url(world: World, tmp_path_factory: pytest.TempPathFactory) -> str:
     Dump(world, Path(folder)).load(url)
     store = Store.open(url)
     migrate.sync(store.engine)
-    standard.synchronise(store)
+    standard_names.synchronise(store)
     store.dispose()
     return url
 

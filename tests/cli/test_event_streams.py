@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from roost.api import positions
+from roost.api.parsing import positions
 from roost.client import Client
 from roost_server import RoostServer
 

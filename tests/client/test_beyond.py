@@ -5,7 +5,7 @@ import uuid
 import httpx
 import pytest
 
-from roost.api import positions
+from roost.api.parsing import positions
 from roost.client import BadRequest, Client, Conflict, Consumer, Gone, Inventory
 
 

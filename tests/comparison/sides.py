@@ -102,7 +102,7 @@ class Roost:
 
 def build_roost(database: Path) -> Any:
     """The application, as a server would load it. All that the comparison knows of roost."""
-    from roost.wsgi import build_application
+    from roost.assembly import build_application
 
     return build_application(
         database_url=f"sqlite:///{database}", auth_strategy="noauth2", sync=True

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from roost.service import Roost
+from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import migrate, standard
+from roost.store import standard_names
+from roost.store.migrations import migrate
 from roost.store.store import Store
 
 
@@ -20,7 +21,7 @@ def open_roost(database_url: str) -> Iterator[Callable[[], Roost]]:
         store = Store.open(database_url, max_pool_size=30)
         if not opened:
             migrate.sync(store.engine)
-            standard.synchronise(store)
+            standard_names.synchronise(store)
         opened.append(Roost(store, Settings()))
         return opened[-1]
 

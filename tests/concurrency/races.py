@@ -10,10 +10,10 @@ from sqlalchemy import Engine, func, select
 from names import uid
 from roost.errors import RoostError
 from roost.model import ConsumerChange, Inventory, InventoryChange
-from roost.operations.allocate import allocate
-from roost.operations.create_provider import create_provider
-from roost.operations.replace_inventories import replace_inventories
-from roost.service import Roost
+from roost.operations.allocations import allocate
+from roost.operations.inventories import replace_inventories
+from roost.operations.providers import create_provider
+from roost.service.service import Roost
 from roost.store import schema
 
 

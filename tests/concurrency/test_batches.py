@@ -7,9 +7,9 @@ import pytest
 from races import at_once, claim, dump, provider, put, refusals, used
 
 from roost.errors import CapacityExceeded, ConsumerGenerationConflict
-from roost.service import Roost
-from roost.store import prepared
-from roost.store.failures import RetryNeeded
+from roost.service.service import Roost
+from roost.store.connection import prepared
+from roost.store.connection.driver_errors import RetryNeeded
 from roost.store.transaction import Transaction
 
 OpenRoost = Callable[[], Roost]

@@ -11,11 +11,11 @@ from roost.errors import (
     InventoryInUse,
     MissingInventory,
 )
-from roost.operations.consumer_reads import read_consumer
-from roost.operations.delete_inventories import delete_inventories
-from roost.operations.delete_provider import delete_provider
-from roost.operations.provider_reads import read_provider, read_usages
-from roost.service import Roost
+from roost.operations.allocations import read_consumer
+from roost.operations.inventories import delete_inventories
+from roost.operations.providers import delete_provider, read_provider
+from roost.operations.usages import read_usages
+from roost.service.service import Roost
 
 OpenRoost = Callable[[], Roost]
 

@@ -9,9 +9,9 @@ import pytest
 from races import claim, provider, put, uid, used
 
 from roost.errors import Unavailable
-from roost.operations.consumer_reads import read_consumer
-from roost.service import Roost
-from roost.store import writer as writer_module
+from roost.operations.allocations import read_consumer
+from roost.service.service import Roost
+from roost.store.feed import writer as writer_module
 from roost.store.store import Store
 from servers import SERVERS
 

@@ -8,8 +8,8 @@ from races import at_once, claim, provider, put, refusals, uid, used
 from sqlalchemy import Connection
 
 from roost.errors import CapacityExceeded
-from roost.operations.provider_reads import read_provider
-from roost.service import Roost
+from roost.operations.providers import read_provider
+from roost.service.service import Roost
 
 OpenRoost = Callable[[], Roost]
 

@@ -11,23 +11,17 @@ from sqlalchemy import text
 
 from roost.errors import PositionGone
 from roost.model import Event, Inventory, InventoryChange
-from roost.operations.catalog import create_resource_class, delete_resource_class, ensure_trait
-from roost.operations.create_provider import create_provider
-from roost.operations.delete_allocations import delete_allocations
-from roost.operations.delete_provider import delete_provider
-from roost.operations.replace_aggregates import replace_aggregates
-from roost.operations.replace_inventories import replace_inventories
-from roost.operations.replace_traits import replace_traits
-from roost.operations.update_provider import update_provider
-from roost.operations.watch_events import (
-    Interest,
-    current_position,
-    read_events,
-)
-from roost.service import Roost
-from roost.store import unseen as unseen_module
-from roost.store import writer as writer_module
-from roost.store.unseen import Position
+from roost.operations.aggregates import replace_aggregates
+from roost.operations.allocations import delete_allocations
+from roost.operations.events import Interest, current_position, read_events
+from roost.operations.inventories import replace_inventories
+from roost.operations.providers import create_provider, delete_provider, update_provider
+from roost.operations.resource_classes import create_resource_class, delete_resource_class
+from roost.operations.traits import ensure_trait, replace_traits
+from roost.service.service import Roost
+from roost.store.feed import positions as unseen_module
+from roost.store.feed import writer as writer_module
+from roost.store.feed.positions import Position
 
 OpenRoost = Callable[[], Roost]
 ALL = Interest()

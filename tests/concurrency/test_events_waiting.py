@@ -10,17 +10,12 @@ from races import at_once, claim, provider, put
 from sqlalchemy import text
 
 from roost.errors import TooManyWatchers
-from roost.operations import watch_events
-from roost.operations.catalog import ensure_trait
-from roost.operations.watch_events import (
-    Interest,
-    await_events,
-    current_position,
-    read_events,
-)
-from roost.service import Roost
-from roost.store.unseen import Position
-from roost.watch import LOOK_SECONDS
+from roost.operations import events
+from roost.operations.events import Interest, await_events, current_position, read_events
+from roost.operations.traits import ensure_trait
+from roost.service.event_waiters import LOOK_SECONDS
+from roost.service.service import Roost
+from roost.store.feed.positions import Position
 
 OpenRoost = Callable[[], Roost]
 ALL = Interest()
@@ -79,7 +74,7 @@ def test_waiting_costs_a_look_at_a_time(
     watcher, writer, late = open_roost(), open_roost(), open_roost()
     provider(writer, "a", VCPU=1000)
     position = current_position(watcher)
-    watcher.watch.wait(position, time.monotonic())  # the last look
+    watcher.waiters.wait(position, time.monotonic())  # the last look
     put(writer, claim("c", {"a": {"VCPU": 1}}))
     with writer.store.engine.begin() as connection:
         connection.execute(text("UPDATE roost_writers SET updated_at = '2001-01-01 00:00:00'"))
@@ -125,7 +120,7 @@ def test_a_watcher_far_behind_need_not_wait(
     open_roost: OpenRoost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is of no interest is passed by at once, however much it is."""
-    monkeypatch.setattr(watch_events, "WRITES_MAX", 2)
+    monkeypatch.setattr(events, "WRITES_MAX", 2)
     roost = open_roost()
     begin = current_position(roost)
     for number in range(20):
@@ -153,16 +148,16 @@ def test_who_waits_holds_no_connection(open_roost: OpenRoost) -> None:
     assert watcher.store._database.reader.pool.checkedout() <= 2  # type: ignore[attr-defined]
     assert watcher.store.engine.pool.checkedout() == 0  # type: ignore[attr-defined]
     begun = time.monotonic()
-    watcher.watch.stop()
+    watcher.waiters.stop()
     waiting.join(10)
     assert time.monotonic() - begun < 5
 
 
 def test_not_everybody_may_wait(roost: Roost) -> None:
     for _ in range(roost.settings.event_streams_max):
-        roost.watch.enter()
+        roost.waiters.enter()
     with pytest.raises(TooManyWatchers):
-        roost.watch.enter()
-    roost.watch.leave()
-    with roost.watch.place():
+        roost.waiters.enter()
+    roost.waiters.leave()
+    with roost.waiters.place():
         pass

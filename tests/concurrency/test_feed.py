@@ -10,10 +10,10 @@ from races import claim, provider, put, uid
 from sqlalchemy import delete, event, select, text, update
 
 from roost.changes import Changes
-from roost.operations.catalog import ensure_trait
-from roost.operations.create_provider import create_provider
-from roost.service import Roost
-from roost.store import writer as writer_module
+from roost.operations.providers import create_provider
+from roost.operations.traits import ensure_trait
+from roost.service.service import Roost
+from roost.store.feed import writer as writer_module
 from roost.store.schema import metadata, roost_changes, roost_writers
 from servers import SERVERS
 

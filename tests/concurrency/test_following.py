@@ -11,24 +11,23 @@ from races import at_once, claim, provider, put, refusals, uid
 
 from roost.errors import Conflict, RoostError
 from roost.model import Inventory, InventoryChange
-from roost.operations.catalog import (
+from roost.operations.aggregates import replace_aggregates
+from roost.operations.allocations import delete_allocations
+from roost.operations.inventories import delete_inventories, replace_inventories
+from roost.operations.providers import (
+    create_provider,
+    delete_provider,
+    read_provider,
+    update_provider,
+)
+from roost.operations.reshaper import reshape
+from roost.operations.resource_classes import (
     delete_resource_class,
-    delete_trait,
     ensure_resource_class,
-    ensure_trait,
     rename_resource_class,
 )
-from roost.operations.create_provider import create_provider
-from roost.operations.delete_allocations import delete_allocations
-from roost.operations.delete_inventories import delete_inventories
-from roost.operations.delete_provider import delete_provider
-from roost.operations.provider_reads import read_provider
-from roost.operations.replace_aggregates import replace_aggregates
-from roost.operations.replace_inventories import replace_inventories
-from roost.operations.replace_traits import replace_traits
-from roost.operations.reshape import reshape
-from roost.operations.update_provider import update_provider
-from roost.service import Roost
+from roost.operations.traits import delete_trait, ensure_trait, replace_traits
+from roost.service.service import Roost
 
 OpenRoost = Callable[[], Roost]
 PROVIDERS = [f"provider{number}" for number in range(5)]

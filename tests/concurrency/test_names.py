@@ -8,17 +8,15 @@ from sqlalchemy import select
 
 from roost.errors import ResourceClassInUse, TraitInUse, UnknownResourceClass, UnknownTrait
 from roost.model import Inventory
-from roost.operations.add_inventory import add_inventory
-from roost.operations.catalog import (
+from roost.operations.aggregates import replace_aggregates
+from roost.operations.inventories import add_inventory
+from roost.operations.resource_classes import (
     create_resource_class,
     delete_resource_class,
-    delete_trait,
     ensure_resource_class,
-    ensure_trait,
 )
-from roost.operations.replace_aggregates import replace_aggregates
-from roost.operations.replace_traits import replace_traits
-from roost.service import Roost
+from roost.operations.traits import delete_trait, ensure_trait, replace_traits
+from roost.service.service import Roost
 from roost.store.schema import inventories, placement_aggregates, resource_classes
 
 OpenRoost = Callable[[], Roost]

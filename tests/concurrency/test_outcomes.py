@@ -9,9 +9,10 @@ import pytest
 from races import uid
 
 from roost.api.application import create_application
-from roost.service import Roost
+from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import migrate, standard
+from roost.store import standard_names
+from roost.store.migrations import migrate
 from roost.store.store import Store
 from servers import MariaDB, PostgreSQL
 
@@ -21,7 +22,7 @@ HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
 def synchronised(url: str) -> str:
     store = Store.open(url)
     migrate.sync(store.engine)
-    standard.synchronise(store)
+    standard_names.synchronise(store)
     store.dispose()
     return url
 

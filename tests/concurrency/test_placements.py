@@ -12,17 +12,17 @@ from sqlalchemy import text
 
 from roost.errors import ConcurrentUpdate, ConsumerGenerationConflict, KeyReused, NoCandidates
 from roost.model import SHARING_TRAIT, NewConsumer, Placed
-from roost.operations import choose
-from roost.operations import place as place_module
-from roost.operations.consumer_reads import read_consumer
-from roost.operations.place import place
-from roost.operations.propose import Key, Wish
-from roost.operations.replace_aggregates import replace_aggregates
-from roost.operations.replace_traits import replace_traits
+from roost.operations import assignment
+from roost.operations import placements as place_module
+from roost.operations.aggregates import replace_aggregates
+from roost.operations.allocations import read_consumer
+from roost.operations.placement_candidates import Key, Wish
+from roost.operations.placements import place
+from roost.operations.traits import replace_traits
 from roost.query import CandidateQuery, Order, RequestGroup
 from roost.search.find import find
-from roost.service import Roost
-from roost.store import answers
+from roost.service.service import Roost
+from roost.store.tables import idempotency
 
 OpenRoost = Callable[[], Roost]
 
@@ -169,7 +169,7 @@ def test_a_key_is_for_one_request(open_roost: OpenRoost) -> None:
 
 
 def test_old_keys_are_forgotten(open_roost: OpenRoost, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "TRIM_INTERVAL", 1)
+    monkeypatch.setattr(idempotency, "TRIM_INTERVAL", 1)
     roost = open_roost()
     hosts(roost, 1, 8)
     place(roost, wish=wish("a", key="old"))
@@ -247,7 +247,7 @@ def test_a_host_with_many_ways_does_not_crowd_out_others(roost: Roost, strategy:
 
 def test_too_few_hosts_are_known_at_once(roost: Roost, monkeypatch: pytest.MonkeyPatch) -> None:
     query = ways(3, roost)
-    monkeypatch.setattr(choose, "LOOKS_MAX", 0)
+    monkeypatch.setattr(assignment, "LOOKS_MAX", 0)
     wanted = evolve(wish(*"abcd", apart=True), query=query)
     with pytest.raises(NoCandidates, match="no 4 of the 64 candidates found can be had together"):
         place(roost, wish=wanted)

@@ -10,8 +10,8 @@ from follower import Follower, tables
 from races import claim, provider, put, uid, used
 from sqlalchemy import select
 
-from roost.operations.provider_reads import read_usages
-from roost.service import Roost
+from roost.operations.usages import read_usages
+from roost.service.service import Roost
 from roost.store.schema import roost_writers
 
 OpenRoost = Callable[[], Roost]
@@ -20,7 +20,7 @@ CLAIMS = """
 import sys
 from races import claim, put
 from roost.errors import CapacityExceeded
-from roost.service import Roost
+from roost.service.service import Roost
 from roost.settings import Settings
 from roost.store.store import Store
 url, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])

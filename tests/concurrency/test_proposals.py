@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 from races import at_once, claim, provider, put, refusals, uid, used
 
-from roost import service
 from roost.errors import (
     CapacityExceeded,
     ConsumerGenerationConflict,
@@ -16,25 +15,15 @@ from roost.errors import (
     UnknownTrait,
 )
 from roost.model import Inventory, InventoryChange
-from roost.operations.catalog import (
-    delete_trait,
-    ensure_resource_class,
-    ensure_trait,
-    rename_resource_class,
-)
-from roost.operations.delete_allocations import delete_allocations
-from roost.operations.delete_provider import delete_provider
-from roost.operations.provider_reads import (
-    read_aggregates,
-    read_inventories,
-    read_provider,
-    read_traits,
-)
-from roost.operations.replace_aggregates import replace_aggregates
-from roost.operations.replace_inventories import replace_inventories
-from roost.operations.replace_traits import replace_traits
-from roost.search.index import Index
-from roost.service import Roost
+from roost.operations.aggregates import read_aggregates, replace_aggregates
+from roost.operations.allocations import delete_allocations
+from roost.operations.inventories import read_inventories, replace_inventories
+from roost.operations.providers import delete_provider, read_provider
+from roost.operations.resource_classes import ensure_resource_class, rename_resource_class
+from roost.operations.traits import delete_trait, ensure_trait, read_traits, replace_traits
+from roost.search.index.index import Index
+from roost.service import service
+from roost.service.service import Roost
 
 OpenRoost = Callable[[], Roost]
 

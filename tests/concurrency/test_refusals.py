@@ -10,25 +10,23 @@ from races import claim, dump, provider, put, uid
 
 from roost import errors
 from roost.model import Inventory, InventoryChange
-from roost.operations.add_inventory import add_inventory
-from roost.operations.catalog import (
+from roost.operations.aggregates import replace_aggregates
+from roost.operations.allocations import delete_allocations
+from roost.operations.inventories import (
+    add_inventory,
+    delete_inventories,
+    replace_inventories,
+    update_inventory,
+)
+from roost.operations.providers import create_provider, delete_provider, update_provider
+from roost.operations.reshaper import reshape
+from roost.operations.resource_classes import (
     create_resource_class,
     delete_resource_class,
-    delete_trait,
-    ensure_trait,
     rename_resource_class,
 )
-from roost.operations.create_provider import create_provider
-from roost.operations.delete_allocations import delete_allocations
-from roost.operations.delete_inventories import delete_inventories
-from roost.operations.delete_provider import delete_provider
-from roost.operations.replace_aggregates import replace_aggregates
-from roost.operations.replace_inventories import replace_inventories
-from roost.operations.replace_traits import replace_traits
-from roost.operations.reshape import reshape
-from roost.operations.update_inventory import update_inventory
-from roost.operations.update_provider import update_provider
-from roost.service import Roost
+from roost.operations.traits import delete_trait, ensure_trait, replace_traits
+from roost.service.service import Roost
 
 INVENTORY = Inventory(total=1)
 

@@ -8,9 +8,10 @@ from races import at_once, claim, provider, put, refusals, uid, used
 
 from roost.errors import Conflict
 from roost.model import Inventory, InventoryChange
-from roost.operations.provider_reads import read_inventories, read_usages
-from roost.operations.reshape import reshape
-from roost.service import Roost
+from roost.operations.inventories import read_inventories
+from roost.operations.reshaper import reshape
+from roost.operations.usages import read_usages
+from roost.service.service import Roost
 
 OpenRoost = Callable[[], Roost]
 

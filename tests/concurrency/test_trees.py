@@ -8,10 +8,8 @@ from races import at_once, provider, refusals, uid
 from sqlalchemy import select
 
 from roost.errors import InvalidParent
-from roost.operations.create_provider import create_provider
-from roost.operations.delete_provider import delete_provider
-from roost.operations.update_provider import update_provider
-from roost.service import Roost
+from roost.operations.providers import create_provider, delete_provider, update_provider
+from roost.service.service import Roost
 from roost.store.schema import resource_providers
 
 OpenRoost = Callable[[], Roost]

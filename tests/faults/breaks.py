@@ -4,9 +4,11 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from roost.store import prepared, rows, writer
-from roost.store.feed import Feed, _combine
-from roost.store.record import decode
+from roost.store.change_record import decode
+from roost.store.connection import prepared
+from roost.store.feed import writer
+from roost.store.feed.reader import Feed, _combine
+from roost.store.tables import index_rows
 
 
 def break_guard() -> None:
@@ -50,7 +52,7 @@ def _load_numbered(self: Feed) -> Any:
 
     def read(connection: Connection) -> Any:
         last = connection.scalar(text("SELECT max(id) FROM roost_changes")) or 0
-        return {RUNNING: last}, rows.read_all(connection)
+        return {RUNNING: last}, index_rows.read_all(connection)
 
     return self._database.read_snapshot(read)
 

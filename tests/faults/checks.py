@@ -13,7 +13,7 @@ from faults.cloud import HEADERS, MEMORY_MIN, NAMES, TREE_CHILD, TREE_ROOT, uid
 from faults.databases import Database
 from faults.history import History
 from faults.service import Worker
-from roost.wsgi import build_application
+from roost.assembly import build_application
 
 # One statement, so all of it is as of one moment.
 USED = """

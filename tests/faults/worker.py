@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from faults.breaks import BREAKS
+from roost.assembly import Application
 from roost.cli import server
 from roost.cli.main import roost as program
 from roost.settings import Settings
-from roost.store import writer
-from roost.wsgi import Application
+from roost.store.feed import writer
 
 LATE_SECONDS = 0.3
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from generated.changes import changed, changed_value, places
 from generated.odd_json import write
-from roost.api import bodies
-from roost.api.errors import HttpError
+from roost.api.http.error_response import HttpError
+from roost.api.parsing import bodies
 from roost.api.schemas import (
     Schema,
     aggregates,

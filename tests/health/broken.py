@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
-from roost.store import migrate, standard
+from roost.store import standard_names
+from roost.store.migrations import migrate
 from roost.store.store import Store
 
 HEALTHY = (
@@ -90,7 +91,7 @@ REPAIRED = {
 def make_cloud(url: str) -> Store:
     store = Store.open(url)
     migrate.sync(store.engine)
-    standard.synchronise(store)
+    standard_names.synchronise(store)
     write(store.engine, *HEALTHY)
     return store
 

@@ -17,15 +17,15 @@ from health.broken import BREAKS, DANGLING, REPAIRED, make_cloud, write
 from roost.cli.failure import Failure
 from roost.cli.main import roost
 from roost.health.check import STEPS, check, compare
-from roost.search.index import Index
-from roost.service import Roost
+from roost.health.facts import Facts
+from roost.health.findings import KINDS, Finding
+from roost.health.repair import UNITS, repair
+from roost.health.survey import survey
+from roost.search.index.index import Index
+from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store.facts import Facts
-from roost.store.findings import KINDS, Finding
-from roost.store.placement import IncompleteIds
-from roost.store.repair import UNITS, repair
+from roost.store.adoption.adopt import IncompleteIds
 from roost.store.store import Store
-from roost.store.survey import survey
 from roost_server import command
 
 SECONDS_MAX = 60

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from faults.galera import PROVIDER, Node
 from health.broken import BREAKS, make_cloud, write
 from roost.cli.main import roost
-from roost.store.engine import create_engine
+from roost.store.connection.engine import create_engine
 from roost_server import command
 from servers import MariaDB, PostgreSQL, free_port, missing
 

@@ -7,9 +7,9 @@ import pytest
 
 from roost.changes import Changes, Rows
 from roost.query import CandidateQuery, Order, RequestGroup
-from roost.search.advance import advance
 from roost.search.find import find
-from roost.search.index import Index
+from roost.search.index.advance import advance
+from roost.search.index.index import Index
 
 CLASSES = [(number, f"CLASS{number}", 0.0) for number in range(3)]
 TRAITS = [(1, "MISC_SHARES_VIA_AGGREGATE", 0.0), (2, "CUSTOM_A", 0.0), (3, "CUSTOM_B", 0.0)]

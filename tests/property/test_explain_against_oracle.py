@@ -16,8 +16,8 @@ from roost import reasons
 from roost.query import CandidateQuery
 from roost.reasons import Explanation, Relaxation
 from roost.search.explain.explain import explain
-from roost.search.explain.take_apart import rules_of, with_amount, without
-from roost.search.index import Index
+from roost.search.explain.rules import rules_of, with_amount, without
+from roost.search.index.index import Index
 from world import World, rows
 
 QUERIES_PER_WORLD = 5

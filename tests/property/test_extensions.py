@@ -11,7 +11,7 @@ import oracle
 from roost.query import CandidateQuery
 from roost.search import combine
 from roost.search.find import find
-from roost.search.index import Index
+from roost.search.index.index import Index
 from world import World, rows
 
 QUERIES_PER_WORLD = 10

@@ -14,8 +14,8 @@ from strategies import EXAMPLE_COUNT, Seeded, make_world
 
 import oracle
 from roost.query import CandidateQuery
-from roost.search.fill import Filling, fill
-from roost.search.index import Index
+from roost.search.capacity import Filling, fill
+from roost.search.index.index import Index
 from world import World, rows
 
 

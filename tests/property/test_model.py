@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roost.model import INTEGER_MAX, Inventory, capacity, fits, fits_units
-from roost.search.index import Index
+from roost.search.index.index import Index
 from roost.search.match import fits_mask
 from world import build, provider, rows
 

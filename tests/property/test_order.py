@@ -14,7 +14,7 @@ from roost.model import SHARING_TRAIT, Candidate
 from roost.query import CandidateQuery, Order, RequestGroup
 from roost.search import combine
 from roost.search.find import find
-from roost.search.index import Index
+from roost.search.index.index import Index
 from world import World, build, provider, rows, uuid_of
 
 ORDERS = [Order(by="pack"), Order(by="spread"), Order(by="root"), Order(by="random", seed=7)]

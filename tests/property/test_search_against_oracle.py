@@ -10,7 +10,7 @@ from roost.model import ProviderSummary
 from roost.query import CandidateQuery
 from roost.search.answer import Answer
 from roost.search.find import find
-from roost.search.index import Index
+from roost.search.index.index import Index
 from world import World, WorldProvider, rows
 
 QUERIES_PER_WORLD = 10

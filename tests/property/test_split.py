@@ -13,7 +13,7 @@ import oracle
 from roost.model import INTEGER_MAX
 from roost.query import CandidateQuery, Order, RequestGroup, TraitRule
 from roost.search.find import find
-from roost.search.index import Index
+from roost.search.index.index import Index
 from roost.search.split.find import SplitSearch
 from roost.search.split.pieces import PIECES_MAX, Offer, offer, splits
 from roost.search.split.ways import STEPS_OF_TREE_MAX

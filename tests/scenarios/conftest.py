@@ -10,7 +10,7 @@ import pytest
 @pytest.fixture(scope="module")
 def new_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], httpx.Client]]:
     """Each call makes a client of a new, empty service."""
-    from roost.wsgi import build_application
+    from roost.assembly import build_application
 
     with ExitStack() as clients:
 

@@ -43,7 +43,7 @@ def test_oracle(scenario: Scenario, request_: Request) -> None:
 @pytest.mark.parametrize(("scenario", "request_"), CASES)
 def test_search(scenario: Scenario, request_: Request) -> None:
     from roost.search.find import find
-    from roost.search.index import Index
+    from roost.search.index.index import Index
 
     query = parse(request_.query_string)
     found = find(Index.build(rows(scenario.world)), query).candidates

@@ -26,30 +26,26 @@ from hypothesis.stateful import (
 from conformance import tables
 from roost.errors import RoostError
 from roost.model import ConsumerChange, Inventory, InventoryChange
-from roost.operations.allocate import allocate
-from roost.operations.catalog import ensure_resource_class, ensure_trait
-from roost.operations.consumer_reads import read_consumer
-from roost.operations.create_provider import create_provider
-from roost.operations.delete_allocations import delete_allocations
-from roost.operations.delete_provider import delete_provider
-from roost.operations.provider_reads import (
+from roost.operations.aggregates import read_aggregates, replace_aggregates
+from roost.operations.allocations import allocate, delete_allocations, read_consumer
+from roost.operations.inventories import read_inventories, replace_inventories
+from roost.operations.providers import (
+    create_provider,
+    delete_provider,
     list_providers,
-    read_aggregates,
-    read_inventories,
     read_provider,
-    read_traits,
-    read_usages,
+    update_provider,
 )
-from roost.operations.replace_aggregates import replace_aggregates
-from roost.operations.replace_inventories import replace_inventories
-from roost.operations.replace_traits import replace_traits
-from roost.operations.reshape import reshape
-from roost.operations.update_provider import update_provider
+from roost.operations.reshaper import reshape
+from roost.operations.resource_classes import ensure_resource_class
+from roost.operations.traits import ensure_trait, read_traits, replace_traits
+from roost.operations.usages import read_usages
 from roost.query import ProviderQuery
-from roost.search.index import Index
-from roost.service import Roost
+from roost.search.index.index import Index
+from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import migrate, standard
+from roost.store import standard_names
+from roost.store.migrations import migrate
 from roost.store.store import Store
 from stateful.model_world import CLASSES, TRAITS, ModelWorld, Refused
 
@@ -407,7 +403,7 @@ STEPS = {"sqlite": (60, 40), "postgresql": (12, 40), "mariadb": (12, 40)}
 def synced(url: str) -> str:
     store = Store.open(url)
     migrate.sync(store.engine)
-    standard.synchronise(store)
+    standard_names.synchronise(store)
     store.dispose()
     return url
 

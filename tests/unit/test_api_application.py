@@ -1,6 +1,7 @@
 """The application as a whole, in this process, on a real database."""
 
 import logging
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from roost import wsgi
+from roost import assembly
 from roost.errors import Unavailable
 from roost.settings import Settings, SettingsError
 
@@ -17,14 +18,14 @@ A = "11111111-1111-1111-1111-111111111111"
 
 
 @pytest.fixture(scope="module")
-def application(tmp_path_factory: pytest.TempPathFactory) -> wsgi.Application:
+def application(tmp_path_factory: pytest.TempPathFactory) -> assembly.Application:
     path = tmp_path_factory.mktemp("application") / "roost.db"
-    return wsgi.build_application(
+    return assembly.build_application(
         settings=Settings(auth_strategy="noauth2"), database_url=f"sqlite:///{path}", sync=True
     )
 
 
-def client_of(application: wsgi.Application, **options: Any) -> httpx.Client:
+def client_of(application: assembly.Application, **options: Any) -> httpx.Client:
     return httpx.Client(
         transport=httpx.WSGITransport(app=application, **options),
         base_url="http://cloud.example",
@@ -33,7 +34,7 @@ def client_of(application: wsgi.Application, **options: Any) -> httpx.Client:
 
 
 @pytest.fixture
-def client(application: wsgi.Application) -> Iterator[httpx.Client]:
+def client(application: assembly.Application) -> Iterator[httpx.Client]:
     with client_of(application) as client:
         yield client
 
@@ -66,7 +67,7 @@ def test_no_cache_headers_before_1_15(client: httpx.Client) -> None:
     assert "last-modified" not in response.headers
 
 
-def test_location_is_absolute_and_links_are_paths(application: wsgi.Application) -> None:
+def test_location_is_absolute_and_links_are_paths(application: assembly.Application) -> None:
     with client_of(application, script_name="/placement") as client:
         made = client.post("/resource_providers", json={"name": "mounted"})
     provider = made.json()
@@ -134,7 +135,9 @@ def test_version_errors_name_no_version(client: httpx.Client) -> None:
     assert "openstack-api-version" not in response.headers
 
 
-def test_everybody_may_ask_for_versions_and_nobody_for_more(application: wsgi.Application) -> None:
+def test_everybody_may_ask_for_versions_and_nobody_for_more(
+    application: assembly.Application,
+) -> None:
     with client_of(application) as client:
         del client.headers["x-auth-token"]
         assert client.get("/").status_code == 200
@@ -222,7 +225,7 @@ def test_strange_addresses(client: httpx.Client, method: str, path: str) -> None
 
 
 @pytest.fixture(scope="module")
-def provider(application: wsgi.Application) -> str:
+def provider(application: assembly.Application) -> str:
     with client_of(application) as client:
         made = client.post("/resource_providers", json={"name": "subject"})
     return str(made.json()["uuid"])
@@ -303,7 +306,7 @@ def test_strange_consumers(client: httpx.Client, provider: str) -> None:
 # When something breaks
 
 
-def broken_application(error: Exception) -> wsgi.Application:
+def broken_application(error: Exception) -> assembly.Application:
     """The application on a service that fails with this error, whatever is asked."""
     from roost.api.application import create_application
 
@@ -348,11 +351,11 @@ class Started:
 def test_the_application_is_built_once_and_by_the_first_request() -> None:
     built: list[int] = []
 
-    def build() -> wsgi.Application:
+    def build() -> assembly.Application:
         built.append(1)
         return lambda environ, start_response: [b"served"]
 
-    lazy = wsgi.LazyApplication(build)
+    lazy = assembly.LazyApplication(build)
     assert built == []
     threads = [threading.Thread(target=lazy, args=({}, Started())) for _ in range(8)]
     for thread in threads:
@@ -365,13 +368,41 @@ def test_the_application_is_built_once_and_by_the_first_request() -> None:
 def test_a_keystone_that_is_not_configured_is_refused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def build() -> wsgi.Application:
+    def build() -> assembly.Application:
         url = f"sqlite:///{tmp_path / 'roost.db'}"
-        return wsgi.build_application(settings=Settings(), database_url=url, sync=True)
+        return assembly.build_application(settings=Settings(), database_url=url, sync=True)
 
     with pytest.raises(SettingsError, match="set auth_type"):
         build()
     # A server that has loaded us already gets an answer, and its operator the reason.
-    with client_of(wsgi.LazyApplication(build)) as client:
+    with client_of(assembly.LazyApplication(build)) as client:
         assert client.get("/resource_providers").status_code == 503
     assert "set auth_type" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("nonsense", "Could not parse"),
+        ("nosuch://localhost/placement", "Can't load plugin"),
+        ("sqlite://", "needs a SQLite file"),
+        ("postgresql://localhost/placement", "pip install 'roost[postgresql]'"),
+        ("mysql://localhost/placement", "pip install 'roost[mysql]'"),
+    ],
+)
+def test_a_database_url_that_cannot_be_used_is_a_503_and_the_process_stays_alive(
+    url: str, reason: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for module in ("psycopg", "pymysql"):
+        monkeypatch.setitem(sys.modules, module, None)
+    settings = Settings(auth_strategy="noauth2")
+    lazy = assembly.LazyApplication(
+        lambda: assembly.build_application(settings=settings, database_url=url)
+    )
+    with client_of(lazy) as client:
+        response = client.get("/resource_providers")
+        assert response.status_code == 503
+        assert response.json()["errors"][0]["status"] == 503
+        assert client.get("/livez").json() == {"status": "alive"}
+        assert client.get("/readyz").status_code == 503
+    assert reason in caplog.text

@@ -2,8 +2,8 @@
 
 import pytest
 
-from roost.api import bodies
-from roost.api.errors import HttpError
+from roost.api.http.error_response import HttpError
+from roost.api.parsing import bodies
 from roost.api.schemas import inventories, resource_classes
 
 ANYTHING: dict[str, object] = {}

@@ -6,10 +6,10 @@ from urllib.parse import urlencode
 import pytest
 from msgspec.structs import replace as evolve
 
-from roost.api import candidates
-from roost.api.candidates_body import parameters_of
-from roost.api.errors import HttpError
-from roost.api.pages import next_page
+from roost.api.handlers import candidates
+from roost.api.http.error_response import HttpError
+from roost.api.parsing.candidates_body import parameters_of
+from roost.api.parsing.pages import next_page
 from roost.api.versions import VERSION_MAX, Version
 from roost.query import CandidateQuery, Order, Position
 from world import uuid_of

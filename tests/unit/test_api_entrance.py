@@ -9,7 +9,7 @@ import httpx
 import msgspec
 import pytest
 
-from roost import wsgi
+from roost import assembly
 from roost.settings import Settings, SettingsError, load_settings
 
 GLOBAL = "req-11111111-2222-3333-4444-555555555555"
@@ -24,7 +24,9 @@ def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def client_of(database_url: str, settings: Settings = SETTINGS, **options: Any) -> httpx.Client:
-    application = wsgi.build_application(settings=settings, database_url=database_url, sync=True)
+    application = assembly.build_application(
+        settings=settings, database_url=database_url, sync=True
+    )
     return httpx.Client(
         transport=httpx.WSGITransport(app=application, **options),
         base_url="http://cloud.example",
@@ -76,7 +78,7 @@ def test_a_prefix_is_a_path(tmp_path: Path) -> None:
 
 
 def test_the_line_in_the_log(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, logger="roost.api.entrance"):
+    with caplog.at_level(logging.INFO, logger="roost.requests"):
         answer = client.get("/placement/traits?name=in:HW_CPU_X86_AVX")
         client.get("/placement/traits", headers={"x-auth-token": "nobody"})
     first, second = (record.getMessage() for record in caplog.records)
@@ -89,7 +91,7 @@ def test_the_line_in_the_log(client: httpx.Client, caplog: pytest.LogCaptureFixt
 
 
 def test_probes_are_not_logged(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, logger="roost.api.entrance"):
+    with caplog.at_level(logging.INFO, logger="roost.requests"):
         assert client.get("/placement/livez").status_code == 200
         assert client.get("/readyz").status_code == 200
     assert caplog.records == []

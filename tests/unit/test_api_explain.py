@@ -6,9 +6,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from roost import reasons, wsgi
+from roost import assembly, reasons
 from roost.model import SHARING_TRAIT
-from roost.operations import count_capacity
+from roost.operations import candidates
 from world import HEADERS, build, load, provider, put_allocations, uuid_of
 
 EXPLAIN = "/allocation_candidates/explain"
@@ -17,7 +17,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "beyond.md").read_text()
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[httpx.Client]:
-    application = wsgi.build_application(
+    application = assembly.build_application(
         database_url=f"sqlite:///{tmp_path / 'roost.db'}", auth_strategy="noauth2", sync=True
     )
     transport = httpx.WSGITransport(app=application)
@@ -120,7 +120,7 @@ def test_capacity_stops_when_its_time_is_over(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_cloud(client)
-    monkeypatch.setattr(count_capacity, "SECONDS_MAX", -1.0)
+    monkeypatch.setattr(candidates, "SECONDS_MAX", -1.0)
     assert client.get("/capacity?resources=VCPU:1").json()["complete"] is False
 
 

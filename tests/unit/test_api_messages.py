@@ -5,8 +5,10 @@ import json
 import pytest
 
 from roost import errors as refusals
-from roost.api import auth, error_table, errors, versions, wording
-from roost.api.errors import HttpError, RequestFacts
+from roost.api import versions
+from roost.api.access import authentication
+from roost.api.http import error_response, error_table, error_wording
+from roost.api.http.error_response import HttpError, RequestFacts
 from roost.api.routes import ROUTES
 
 # ---------------------------------------------------------------------------------------------
@@ -53,7 +55,9 @@ def test_every_version_is_described() -> None:
 
 
 def body_of(error: HttpError, **facts: str) -> dict[str, object]:
-    body, kind = errors.render(error, RequestFacts(**facts), errors.JSON, "req-1", with_code=True)
+    body, kind = error_response.render(
+        error, RequestFacts(**facts), error_response.JSON, "req-1", with_code=True
+    )
     assert kind == "application/json"
     decoded: dict[str, object] = json.loads(body)
     return decoded
@@ -88,11 +92,15 @@ def test_unauthorized_has_another_form() -> None:
 
 def test_html_and_plain_errors() -> None:
     error = HttpError(404, "<none>")
-    page, kind = errors.render(error, RequestFacts(), errors.HTML, "req-1", with_code=False)
+    page, kind = error_response.render(
+        error, RequestFacts(), error_response.HTML, "req-1", with_code=False
+    )
     assert kind == "text/html; charset=UTF-8"
     assert b"<h1>404 Not Found</h1>" in page
     assert b"&lt;none&gt;" in page
-    text, kind = errors.render(error, RequestFacts(), errors.PLAIN, "req-1", with_code=False)
+    text, kind = error_response.render(
+        error, RequestFacts(), error_response.PLAIN, "req-1", with_code=False
+    )
     assert kind == "text/plain; charset=UTF-8"
     assert text == b"404 Not Found\n\nThe resource could not be found.\n\n <none>  "
 
@@ -124,17 +132,17 @@ def test_unavailable_says_when_to_try_again_and_nothing_of_the_inside() -> None:
 
 
 def test_wording() -> None:
-    wordings: wording.Wordings = {
-        refusals.NotFound: wording.Wording(sentence="Cannot {verb}: {error}", status=400)
+    wordings: error_wording.Wordings = {
+        refusals.NotFound: error_wording.Wording(sentence="Cannot {verb}: {error}", status=400)
     }
     with (
         pytest.raises(HttpError) as caught,
-        wording.worded(wordings, verb="sing"),
+        error_wording.worded(wordings, verb="sing"),
     ):
         raise refusals.TraitNotFound("T{}")
     assert caught.value.status == 400
     assert caught.value.message == "Cannot sing: No such trait(s): T{}."
-    with pytest.raises(refusals.UnknownTrait), wording.worded(wordings, verb="sing"):
+    with pytest.raises(refusals.UnknownTrait), error_wording.worded(wordings, verb="sing"):
         raise refusals.UnknownTrait(["T"])
 
 
@@ -142,8 +150,8 @@ def test_wording() -> None:
 # Identities
 
 
-def identity(**headers: str) -> auth.Identity:
-    return auth.identify_anyone(
+def identity(**headers: str) -> authentication.Identity:
+    return authentication.identify_anyone(
         {name.replace("_", "-"): headers[name] for name in headers}.get, "127.0.0.1"
     )
 

@@ -4,7 +4,7 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from roost.api import openapi
-from roost.api.operating import OPEN_ROUTES
+from roost.api.handlers.probes import OPEN_ROUTES
 from roost.api.routes import ROUTES, Route
 
 DOCUMENT = openapi.document(OPEN_ROUTES, "/placement")

@@ -9,29 +9,31 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from roost import wsgi
-from roost.api.operating import OPEN_PATHS
+from roost import assembly
+from roost.api.handlers.probes import OPEN_PATHS
 from roost.errors import Unavailable
-from roost.readiness import Readiness
+from roost.service.readiness import Readiness
 from roost.settings import Settings
 
 SETTINGS = Settings(auth_strategy="noauth2")
 
 
-def client_of(application: wsgi.Application, **options: Any) -> httpx.Client:
+def client_of(application: assembly.Application, **options: Any) -> httpx.Client:
     return httpx.Client(
         transport=httpx.WSGITransport(app=application, **options), base_url="http://cloud.example"
     )
 
 
 @pytest.fixture(scope="module")
-def application(tmp_path_factory: pytest.TempPathFactory) -> wsgi.Application:
+def application(tmp_path_factory: pytest.TempPathFactory) -> assembly.Application:
     path = tmp_path_factory.mktemp("operating") / "roost.db"
-    return wsgi.build_application(settings=SETTINGS, database_url=f"sqlite:///{path}", sync=True)
+    return assembly.build_application(
+        settings=SETTINGS, database_url=f"sqlite:///{path}", sync=True
+    )
 
 
 @pytest.fixture
-def client(application: wsgi.Application) -> Iterator[httpx.Client]:
+def client(application: assembly.Application) -> Iterator[httpx.Client]:
     with client_of(application) as client:
         yield client
 
@@ -53,7 +55,7 @@ def test_get_only(client: httpx.Client, path: str, method: str) -> None:
     assert response.headers["allow"] == "GET"
 
 
-def test_under_a_prefix(application: wsgi.Application) -> None:
+def test_under_a_prefix(application: assembly.Application) -> None:
     with client_of(application, script_name="/placement") as client:
         assert client.get("/livez").json() == {"status": "alive"}
         assert client.get("/openapi.json").json()["servers"] == [{"url": "/placement"}]
@@ -76,10 +78,10 @@ def test_metrics_are_what_prometheus_reads(client: httpx.Client) -> None:
 def test_while_the_database_is_away(tmp_path: Path) -> None:
     """The application is there before its database, and does not have to be started again."""
     folder = tmp_path / "later"
-    application = wsgi.build_application(
+    application = assembly.build_application(
         settings=SETTINGS, database_url=f"sqlite:///{folder}/roost.db", sync=True
     )
-    with client_of(wsgi.LazyApplication(lambda: application)) as client:
+    with client_of(assembly.LazyApplication(lambda: application)) as client:
         for path in OPEN_PATHS - {"/readyz"} | {"/"}:
             assert client.get(path).status_code == 200
         refused = client.get("/readyz")

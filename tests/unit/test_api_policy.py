@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from oslo_policy import policy as oslo_policy
 
-from roost.api import policy as policy_module
-from roost.api.auth import Identity
-from roost.api.errors import HttpError
-from roost.api.policy import Policy, policy_of
-from roost.api.policy_rules import list_rules
+from roost.api.access import policy as policy_module
+from roost.api.access.authentication import Identity
+from roost.api.access.policy import Policy, policy_of
+from roost.api.access.policy_rules import list_rules
+from roost.api.http.error_response import HttpError
 from roost.api.routes import ROUTES
 from roost.settings import Settings, SettingsError, load_settings
 

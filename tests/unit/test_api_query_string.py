@@ -2,8 +2,9 @@
 
 import pytest
 
-from roost.api import candidates, providers, query_string
-from roost.api.errors import HttpError
+from roost.api.handlers import candidates, providers
+from roost.api.http.error_response import HttpError
+from roost.api.parsing import query_string
 from roost.api.versions import VERSION_MAX, Version
 from roost.query import AggregateRule, CandidateQuery, RequestGroup, TraitRule
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roost.model import Candidate
-from roost.operations import choose as module
-from roost.operations.choose import Choice, Option, choose
+from roost.operations import assignment as module
+from roost.operations.assignment import Choice, Option, choose
 
 PROVIDERS = ["a", "b", "c", "s"]
 

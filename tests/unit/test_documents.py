@@ -6,12 +6,12 @@ from pathlib import Path
 import click
 import pytest
 
-from roost import metrics
-from roost.api import error_table
-from roost.api.operating import OPEN_ROUTES
+from roost.api.handlers.probes import OPEN_ROUTES
+from roost.api.http import error_table
 from roost.api.routes import ROUTES
 from roost.api.versions import VERSIONS
 from roost.cli.main import roost as program
+from roost.observe import metrics
 from roost.settings import OPTIONS
 
 ROOT = Path(__file__).parents[2]

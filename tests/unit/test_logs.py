@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roost import logs
+from roost.observe import logs
 from roost.settings import Settings, SettingsError, load_settings
 
 LOG = logging.getLogger("roost.test")

@@ -10,13 +10,15 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from roost import metrics, metrics_folder, scrape, wsgi
+from roost import assembly
 from roost.errors import Unavailable
-from roost.operations.create_provider import create_provider
-from roost.service import Roost
+from roost.observe import exposition, metrics, metrics_files
+from roost.operations.providers import create_provider
+from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import migrate, standard
-from roost.store.failures import RetryAtOnce, RetryNeeded
+from roost.store import standard_names
+from roost.store.connection.driver_errors import RetryAtOnce, RetryNeeded
+from roost.store.migrations import migrate
 from roost.store.schema import roost_changes, roost_writers
 from roost.store.store import Store
 
@@ -30,7 +32,9 @@ def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def client(database_url: str) -> Iterator[httpx.Client]:
-    application = wsgi.build_application(settings=SETTINGS, database_url=database_url, sync=True)
+    application = assembly.build_application(
+        settings=SETTINGS, database_url=database_url, sync=True
+    )
     with httpx.Client(
         transport=httpx.WSGITransport(app=application),
         base_url="http://cloud.example",
@@ -44,7 +48,7 @@ def client(database_url: str) -> Iterator[httpx.Client]:
 def store(tmp_path: Path) -> Iterator[Store]:
     store = Store.open(f"sqlite:///{tmp_path / 'roost.db'}")
     migrate.sync(store.engine)
-    standard.synchronise(store)
+    standard_names.synchronise(store)
     yield store
     store.dispose()
 
@@ -95,10 +99,10 @@ def test_series_do_not_grow_with_what_clients_send(client: httpx.Client) -> None
             client.request(method, f"/traits/CUSTOM_{number}?x{number}=1")
 
     send(0)
-    before = len(scrape.scrape().splitlines())
+    before = len(exposition.scrape().splitlines())
     for number in range(1, 20):
         send(number)
-    assert len(scrape.scrape().splitlines()) == before
+    assert len(exposition.scrape().splitlines()) == before
 
 
 def test_conflicts_are_counted_by_their_kind(client: httpx.Client) -> None:
@@ -218,24 +222,24 @@ def test_the_index_tells_how_large_it_is_and_how_far_it_came(store: Store) -> No
 
 
 def test_a_folder_of_their_own_for_several_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(metrics_folder.VARIABLE, "unset below, and afterwards what it was before")
-    monkeypatch.delenv(metrics_folder.VARIABLE)
-    with metrics_folder.shared_by(workers=1):
-        assert metrics_folder.VARIABLE not in os.environ
-    with metrics_folder.shared_by(workers=2):
-        folder = Path(os.environ[metrics_folder.VARIABLE])
+    monkeypatch.setenv(metrics_files.VARIABLE, "unset below, and afterwards what it was before")
+    monkeypatch.delenv(metrics_files.VARIABLE)
+    with metrics_files.shared_by(workers=1):
+        assert metrics_files.VARIABLE not in os.environ
+    with metrics_files.shared_by(workers=2):
+        folder = Path(os.environ[metrics_files.VARIABLE])
         assert folder.stat().st_mode & 0o077 == 0
     assert not folder.exists()
 
 
 def test_a_folder_that_somebody_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "named"
-    monkeypatch.setenv(metrics_folder.VARIABLE, str(folder))
-    with metrics_folder.shared_by(workers=2):
-        assert os.environ[metrics_folder.VARIABLE] == str(folder)
+    monkeypatch.setenv(metrics_files.VARIABLE, str(folder))
+    with metrics_files.shared_by(workers=2):
+        assert os.environ[metrics_files.VARIABLE] == str(folder)
     # No process has this number, ours has the other.
     dead, living = folder / f"counter_{2**30}.db", folder / f"counter_{os.getpid()}.db"
     for path in (dead, living):
         path.touch()
-    with metrics_folder.shared_by(workers=1):
+    with metrics_files.shared_by(workers=1):
         assert list(folder.iterdir()) == [living]

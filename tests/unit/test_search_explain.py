@@ -7,16 +7,16 @@ import pytest
 from msgspec.structs import replace as evolve
 
 from roost import reasons
-from roost.api.explain_wording import relaxation_text, summary, tree_text
+from roost.api.handlers.explain_text import relaxation_text, summary, tree_text
 from roost.model import SHARING_TRAIT, Inventory
 from roost.query import AggregateRule, CandidateQuery, Elsewhere, RequestGroup, TraitRule
-from roost.search import fill as fill_module
+from roost.search import capacity as fill_module
+from roost.search.capacity import fill
 from roost.search.combine import Work
 from roost.search.explain import relax
 from roost.search.explain.explain import explain
-from roost.search.fill import fill
 from roost.search.find import find
-from roost.search.index import Index
+from roost.search.index.index import Index
 from roost.search.split import ways as split_ways
 from world import build, provider, rows, uuid_of
 

@@ -15,10 +15,10 @@ from roost.changes import (
     TableColumns,
 )
 from roost.model import capacity
-from roost.search.columns import CAPACITY_MAX
-from roost.search.index import Index
-from roost.search.nodes import nodes_from, rows_from
-from roost.search.row_table import RowTable
+from roost.search.index.columns import CAPACITY_MAX
+from roost.search.index.index import Index
+from roost.search.index.nodes import nodes_from, rows_from
+from roost.search.index.row_lookup import RowTable
 
 CLASSES = [(number, f"CLASS{number}", 0.0) for number in range(3)]
 TRAITS = [(1, "MISC_SHARES_VIA_AGGREGATE", 0.0), (300, "CUSTOM_A", 0.0), (301, "CUSTOM_B", 0.0)]

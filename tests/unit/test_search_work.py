@@ -8,10 +8,10 @@ from msgspec.structs import replace as evolve
 from roost.changes import Changes
 from roost.model import SHARING_TRAIT, Inventory
 from roost.query import CandidateQuery, Order, RequestGroup, TraitRule
-from roost.search.advance import advance
 from roost.search.combine import Work
 from roost.search.find import RANGE_MIN, find
-from roost.search.index import Index
+from roost.search.index.advance import advance
+from roost.search.index.index import Index
 from roost.search.order import WAYS_AT_FIRST
 from roost.search.split.find import SplitSearch
 from world import build, provider, rows

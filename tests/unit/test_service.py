@@ -3,7 +3,7 @@
 import threading
 
 from roost.changes import Changes, Rows
-from roost.service import Roost
+from roost.service.service import Roost
 from roost.settings import Settings
 
 

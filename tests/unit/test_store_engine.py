@@ -10,17 +10,16 @@ from sqlalchemy import insert, text, update
 
 from roost.errors import BadRequest, Unavailable
 from roost.model import ConsumerChange, Inventory, InventoryChange
-from roost.operations.allocate import allocate
-from roost.operations.consumer_reads import read_consumer, read_project_usages
-from roost.operations.create_provider import create_provider
-from roost.operations.provider_reads import read_aggregates, read_inventories, read_provider
-from roost.operations.replace_aggregates import replace_aggregates
-from roost.operations.replace_inventories import replace_inventories
-from roost.operations.update_provider import update_provider
-from roost.service import Roost
+from roost.operations.aggregates import read_aggregates, replace_aggregates
+from roost.operations.allocations import allocate, read_consumer
+from roost.operations.inventories import read_inventories, replace_inventories
+from roost.operations.providers import create_provider, read_provider, update_provider
+from roost.operations.usages import read_project_usages
+from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import migrate, standard
-from roost.store.engine import create_engine, normalised
+from roost.store import standard_names
+from roost.store.connection.engine import create_engine, normalised
+from roost.store.migrations import migrate
 from roost.store.schema import consumers, projects, resource_providers, traits, users
 from roost.store.store import Store
 
@@ -34,7 +33,7 @@ HOST = str(uuid.uuid4())
 def roost(database_url: str) -> Iterator[Roost]:
     store = Store.open(database_url)
     migrate.sync(store.engine)
-    standard.synchronise(store)
+    standard_names.synchronise(store)
     service = Roost(store, Settings())
     create_provider(service, uuid=HOST, name="host", parent_uuid=None)
     yield service
@@ -93,9 +92,15 @@ def test_what_is_answered_is_what_is_read(roost: Roost, ratio: float) -> None:
 
 
 def test_duplicates_and_references_are_told_apart(roost: Roost) -> None:
-    with pytest.raises(driver.DBDuplicateEntry), roost.store.engine.begin() as connection:
+    with (
+        pytest.raises(driver.DBDuplicateEntry),
+        roost.store.engine.begin() as connection,
+    ):
         connection.execute(insert(traits).values(name="HW_CPU_X86_AVX"))
-    with pytest.raises(driver.DBReferenceError), roost.store.engine.begin() as connection:
+    with (
+        pytest.raises(driver.DBReferenceError),
+        roost.store.engine.begin() as connection,
+    ):
         connection.execute(update(resource_providers).values(parent_provider_id=4711))
 
 

@@ -5,7 +5,7 @@ from oslo_db import exception as driver
 from sqlalchemy import exc as sql
 
 from roost.errors import Unavailable
-from roost.store.failures import explained
+from roost.store.connection.driver_errors import explained
 
 
 @pytest.mark.parametrize(

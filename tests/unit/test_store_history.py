@@ -6,9 +6,9 @@ from itertools import permutations
 
 import pytest
 
-from roost.store.history import in_order
-from roost.store.record import UNBORN, ChangeRecord, decode, encode
-from roost.store.unseen import Numbered
+from roost.store.change_record import UNBORN, ChangeRecord, decode, encode
+from roost.store.feed.history import in_order
+from roost.store.feed.positions import Numbered
 
 P, Q = 1, 2  # providers
 

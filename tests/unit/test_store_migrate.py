@@ -10,8 +10,10 @@ import pytest
 import sqlalchemy
 from sqlalchemy import Engine, select, update
 
-from roost.store import migrate, placement, standard
-from roost.store.engine import create_engine
+from roost.store import standard_names
+from roost.store.adoption import adopt
+from roost.store.connection.engine import create_engine
+from roost.store.migrations import migrate
 from roost.store.schema import PLACEMENT_TABLES, ROOST_TABLES, metadata, resource_classes, traits
 from roost.store.store import Store
 
@@ -90,7 +92,7 @@ def test_placement_can_take_over_what_roost_created(database_url: str, tmp_path:
     engine = create_engine(database_url)
     migrate.sync(engine)
     before = described(engine)
-    assert placement.NEWEST in placement_manage(database_url, tmp_path, "db", "version")
+    assert adopt.NEWEST in placement_manage(database_url, tmp_path, "db", "version")
     placement_manage(database_url, tmp_path, "db", "sync")
     assert described(engine) == before
     engine.dispose()
@@ -105,7 +107,7 @@ def test_a_placement_database_is_adopted_in_place(database_url: str, tmp_path: P
     migrate.sync(store.engine)
     assert migrate.is_current(store.engine)
     assert described(store.engine) == before
-    standard.synchronise(store)
+    standard_names.synchronise(store)
     assert len(store.load()[1].resource_classes) == 21
     store.dispose()
 
@@ -114,7 +116,7 @@ def test_syncing_twice_changes_nothing(database_url: str) -> None:
     store = Store.open(database_url)
     for _ in range(2):
         migrate.sync(store.engine)
-        standard.synchronise(store)
+        standard_names.synchronise(store)
     _, rows = store.load()
     assert rows.resource_classes[0][:2] == (0, "VCPU")
     assert [row[0] for row in rows.resource_classes] == list(range(21))
@@ -124,11 +126,12 @@ def test_syncing_twice_changes_nothing(database_url: str) -> None:
 
 SYNC = """
 import sys
-from roost.store import migrate, standard
+from roost.store.migrations import migrate
+from roost.store import standard_names
 from roost.store.store import Store
 store = Store.open(sys.argv[1])
 migrate.sync(store.engine)
-standard.synchronise(store)
+standard_names.synchronise(store)
 """
 
 
@@ -151,12 +154,12 @@ def test_new_standard_names_are_added_and_announced(database_url: str) -> None:
     """As after an upgrade of os-traits, with another process running."""
     store, running = Store.open(database_url), Store.open(database_url)
     migrate.sync(store.engine)
-    standard.synchronise(store)
+    standard_names.synchronise(store)
     with store.engine.begin() as connection:
         connection.execute(traits.delete().where(traits.c.name == "HW_CPU_X86_AVX"))
         connection.execute(resource_classes.delete().where(resource_classes.c.id == 0))
     position, _ = running.load()
-    standard.synchronise(store)
+    standard_names.synchronise(store)
     news = running.changes_since(position)
     assert news is not None
     assert [row[1] for row in news[1].rows.trait_names] == ["HW_CPU_X86_AVX"]

@@ -11,16 +11,18 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from roost import memory
 from roost.changes import Rows, TableColumns
 from roost.model import Inventory, InventoryChange
-from roost.operations.create_provider import create_provider
-from roost.operations.replace_inventories import replace_inventories
-from roost.service import Roost
+from roost.operations.inventories import replace_inventories
+from roost.operations.providers import create_provider
+from roost.service import memory
+from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import migrate, rows, standard
+from roost.store import standard_names
+from roost.store.migrations import migrate
 from roost.store.schema import resource_classes, traits
 from roost.store.store import Store
+from roost.store.tables import index_rows
 
 PROVIDERS = 25
 PART = 10
@@ -35,7 +37,7 @@ def uid(number: int) -> str:
 def roost(database_url: str) -> Iterator[Roost]:
     store = Store.open(database_url)
     migrate.sync(store.engine)
-    standard.synchronise(store)
+    standard_names.synchronise(store)
     service = Roost(store, Settings())
     for number in range(PROVIDERS):
         create_provider(service, uuid=uid(number), name=f"host{number}", parent_uuid=None)
@@ -59,8 +61,8 @@ def test_never_more_than_a_part_is_objects(roost: Roost, monkeypatch: pytest.Mon
             sizes.append(len(part))
             super().extend(part)
 
-    monkeypatch.setattr(rows, "TableColumns", Watched)
-    monkeypatch.setattr(rows, "PART_ROWS_MAX", PART)
+    monkeypatch.setattr(index_rows, "TableColumns", Watched)
+    monkeypatch.setattr(index_rows, "PART_ROWS_MAX", PART)
     _, parted = roost.store.load()
     assert list(parted.providers) == list(whole.providers)
     assert len(whole.providers) == PROVIDERS
@@ -72,7 +74,7 @@ def test_rows_of_all_are_those_of_some(roost: Roost) -> None:
     _, everything = roost.store.load()
     ids = [row[0] for row in everything.providers]
     some = roost.store._database.read_snapshot(
-        lambda connection: rows.read_some(connection, ids, range(10_000), range(10_000))
+        lambda connection: index_rows.read_some(connection, ids, range(10_000), range(10_000))
     )
     for name in Rows.__struct_fields__:
         assert sorted(getattr(some, name)) == sorted(getattr(everything, name)), name

@@ -11,35 +11,37 @@ import pytest
 from sqlalchemy import event
 
 from names import uid
-from roost import service
 from roost.errors import ConsumerGenerationConflict
 from roost.model import ConsumerChange, Inventory, InventoryChange, NewConsumer
-from roost.operations.add_inventory import add_inventory
-from roost.operations.allocate import allocate
-from roost.operations.catalog import ensure_resource_class, ensure_trait
-from roost.operations.consumer_reads import (
+from roost.operations.aggregates import replace_aggregates
+from roost.operations.allocations import (
+    allocate,
+    delete_allocations,
     read_consumer,
-    read_project_usages,
     read_provider_consumers,
 )
-from roost.operations.create_provider import create_provider
-from roost.operations.delete_allocations import delete_allocations
-from roost.operations.delete_inventories import delete_inventories
-from roost.operations.delete_provider import delete_provider
-from roost.operations.place import place
-from roost.operations.propose import Key, Wish
-from roost.operations.replace_aggregates import replace_aggregates
-from roost.operations.replace_inventories import replace_inventories
-from roost.operations.replace_traits import replace_traits
-from roost.operations.reshape import reshape
-from roost.operations.update_inventory import update_inventory
-from roost.operations.update_provider import update_provider
+from roost.operations.inventories import (
+    add_inventory,
+    delete_inventories,
+    replace_inventories,
+    update_inventory,
+)
+from roost.operations.placement_candidates import Key, Wish
+from roost.operations.placements import place
+from roost.operations.providers import create_provider, delete_provider, update_provider
+from roost.operations.reshaper import reshape
+from roost.operations.resource_classes import ensure_resource_class
+from roost.operations.traits import ensure_trait, replace_traits
+from roost.operations.usages import read_project_usages
 from roost.query import CandidateQuery, RequestGroup
-from roost.service import Roost
+from roost.service import service
+from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import answers, migrate, standard
-from roost.store.prepared import STATEMENT_END
+from roost.store import standard_names
+from roost.store.connection.prepared import STATEMENT_END
+from roost.store.migrations import migrate
 from roost.store.store import Store
+from roost.store.tables import idempotency
 
 FEED = 2  # the change record, and the writer's row
 
@@ -69,7 +71,7 @@ class Counter:
 def roost(database_url: str) -> Iterator[Roost]:
     store = Store.open(database_url)
     migrate.sync(store.engine)
-    standard.synchronise(store)
+    standard_names.synchronise(store)
     opened = Roost(store, Settings())
     yield opened
     opened.close()
@@ -323,7 +325,7 @@ def test_placing_any_number_of_consumers(
     roost: Roost, counter: Counter, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One write in so many also removes old keys.
-    monkeypatch.setattr(answers, "TRIM_INTERVAL", 10**9)
+    monkeypatch.setattr(idempotency, "TRIM_INTERVAL", 10**9)
     build(roost)
 
     def wish(name: str, key: Key | None = None) -> Wish:

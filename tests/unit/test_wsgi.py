@@ -13,7 +13,7 @@ from wsgiref.validate import validator
 
 import pytest
 
-from roost.wsgi import build_application
+from roost.assembly import build_application
 
 
 class QuietHandler(WSGIRequestHandler):

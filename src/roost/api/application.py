@@ -17,25 +17,28 @@ import falcon
 import msgspec
 from falcon.constants import COMBINED_METHODS
 
-from roost import metrics
-from roost.api import auth, error_table, errors, incoming, meter, operating, versions
-from roost.api.entrance import REQUEST_ID, Application
-from roost.api.errors import HttpError
-from roost.api.messages import Reply
-from roost.api.pipeline import in_front_of
-from roost.api.policy import Policy, policy_of
+from roost.api import versions
+from roost.api.access import authentication
+from roost.api.access.policy import Policy, policy_of
+from roost.api.handlers import probes
+from roost.api.http import error_response, error_table, request_metrics, request_reader
+from roost.api.http.error_response import HttpError
+from roost.api.http.messages import Reply
+from roost.api.http.pipeline import in_front_of
+from roost.api.http.request_middleware import REQUEST_ID, Application
 from roost.api.routes import ROUTES, OpenRoute, Route
 from roost.api.versions import Version
 from roost.errors import RoostError
-from roost.readiness import Readiness
-from roost.service import Roost
+from roost.observe import metrics
+from roost.service.readiness import Readiness
+from roost.service.service import Roost
 
 LOG = logging.getLogger(__name__)
 
 App = falcon.App[falcon.Request, falcon.Response]
 
 # Everybody may ask which versions there are.
-OPEN_PATHS = frozenset({"", "/"}) | operating.OPEN_PATHS
+OPEN_PATHS = frozenset({"", "/"}) | probes.OPEN_PATHS
 
 # From this version on replies say when what they show was last written.
 SINCE_LAST_MODIFIED = (1, 15)
@@ -46,7 +49,7 @@ SINCE_ERROR_CODE = (1, 23)
 def create_application(roost: Roost) -> Application:
     """The API of this service, for any WSGI server."""
     settings = roost.settings
-    identify = auth.identification(
+    identify = authentication.identification(
         settings.auth_strategy, allow_remote_noauth2=settings.allow_remote_noauth2
     )
     policy = policy_of(settings)
@@ -60,12 +63,10 @@ def create_application(roost: Roost) -> Application:
         routes = [route for route in ROUTES if route.path == path]
         _add(application, path, functools.partial(_respond, roost, policy, routes))
     readiness = Readiness(roost)
-    for open_route in operating.OPEN_ROUTES:
+    for open_route in probes.OPEN_ROUTES:
         respond = functools.partial(_respond_openly, readiness, open_route)
         _add(application, open_route.path, respond)
-    return in_front_of(
-        application, settings, open_paths=OPEN_PATHS, quiet_paths=operating.OPEN_PATHS
-    )
+    return in_front_of(application, settings, open_paths=OPEN_PATHS, quiet_paths=probes.OPEN_PATHS)
 
 
 def _add(application: App, path: str, respond: Callable[..., None]) -> None:
@@ -77,7 +78,7 @@ def _add(application: App, path: str, respond: Callable[..., None]) -> None:
 class Front:
     """What happens before a path is looked at."""
 
-    def __init__(self, identify: auth.Identify) -> None:
+    def __init__(self, identify: authentication.Identify) -> None:
         self._identify = identify
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
@@ -85,7 +86,7 @@ class Front:
         context.identity = None
         if request.path not in OPEN_PATHS:
             context.identity = self._identify(request.get_header, request.remote_addr)
-        if request.path not in operating.OPEN_PATHS:
+        if request.path not in probes.OPEN_PATHS:
             context.version = versions.negotiate(request.get_header(versions.HEADER))
 
 
@@ -97,15 +98,15 @@ def _respond(
     response: falcon.Response,
     **parameters: str,
 ) -> None:
-    request.env[meter.ROUTE] = routes[0].path
+    request.env[request_metrics.ROUTE] = routes[0].path
     version = request.context.version
-    incoming.check_length(request)
+    request_reader.check_length(request)
     if any(not value or "\0" in value for value in parameters.values()):
         # Nothing has such a name: a path that ends in a slash, or what no database takes.
         raise HttpError(404)
     route = _choose(routes, request.method, version)
-    incoming.check_media_types(request, route)
-    message = incoming.read(request, version, route)
+    request_reader.check_media_types(request, route)
+    message = request_reader.read(request, version, route)
     if route.rule is not None:
         sender = request.context.identity
         project = route.project_of(message) if route.project_of else sender.project
@@ -118,7 +119,7 @@ def _respond(
 def _respond_openly(
     readiness: Readiness, route: OpenRoute, request: falcon.Request, response: falcon.Response
 ) -> None:
-    request.env[meter.ROUTE] = route.path
+    request.env[request_metrics.ROUTE] = route.path
     if request.method != "GET":
         raise _not_allowed(["GET"])
     reply = route.answer(readiness, request.root_path)
@@ -152,7 +153,7 @@ def _send(
 ) -> None:
     response.status = reply.status
     if reply.stream is not None:
-        response.content_type = incoming.EVENTS
+        response.content_type = request_reader.EVENTS
         response.stream = reply.stream
         response.set_header("cache-control", "no-cache")
         # A proxy that gathers an answer before it sends it on would gather for ever.
@@ -160,7 +161,7 @@ def _send(
     elif reply.body is None:
         response.content_type = None
     else:
-        response.content_type = errors.JSON
+        response.content_type = error_response.JSON
         response.data = (
             reply.body if isinstance(reply.body, bytes) else msgspec.json.encode(reply.body)
         )
@@ -188,13 +189,13 @@ def refuse(
         metrics.CONFLICTS.labels(type(refused or error).__name__).inc()
     # Some requests are refused before anybody has asked for their version.
     version = getattr(request.context, "version", None)
-    media_type = incoming.error_media_type(request)
-    facts = errors.RequestFacts(
+    media_type = request_reader.error_media_type(request)
+    facts = error_response.RequestFacts(
         method=request.method,
         accept=media_type if request.accept == "*/*" else request.accept,
         content_type=request.content_type,
     )
-    body, content_type = errors.render(
+    body, content_type = error_response.render(
         refusal,
         facts,
         media_type,
@@ -218,7 +219,7 @@ def _as_http(request: falcon.Request, error: Exception) -> HttpError:
             if refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 LOG.warning("%s %s: %s", request.method, request.path, error)
             return refusal
-        case falcon.HTTPError() if error.status_code in errors.EXPLANATIONS:
+        case falcon.HTTPError() if error.status_code in error_response.EXPLANATIONS:
             # Of the framework itself: no such path, a header that makes no sense.
             return HttpError(error.status_code, error.description or "")
     LOG.error(

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from itertools import groupby
 from typing import Any
 
-from roost.api import error_table, errors
+from roost.api.http import error_response, error_table
 from roost.api.routes import ROUTES, OpenRoute, Route
 from roost.api.schemas import (
     Schema,
@@ -172,7 +172,7 @@ def _body(schemas: ByVersion, routes: list[Route]) -> dict[str, Any]:
     schema = forms[0] if len(forms) == 1 else {"anyOf": forms}
     return {
         "required": all(route.reads_json for route in routes),
-        "content": {errors.JSON: {"schema": schema}},
+        "content": {error_response.JSON: {"schema": schema}},
     }
 
 
@@ -228,7 +228,7 @@ def _responses(key: Key) -> dict[str, Any]:
     for status in statuses:
         responses[str(status)] = {"description": HTTPStatus(status).phrase}
         if status == HTTPStatus.OK:
-            responses["200"]["content"] = {errors.JSON: {}}
+            responses["200"]["content"] = {error_response.JSON: {}}
     return {
         **responses,
         "401": {"$ref": "#/components/responses/unauthorized"},
@@ -239,7 +239,7 @@ def _responses(key: Key) -> dict[str, Any]:
 
 def _components() -> dict[str, Any]:
     choices = [f"placement {version}" for version in ("latest", *reversed(VERSIONS))]
-    refusal = {errors.JSON: {"schema": {"$ref": "#/components/schemas/refusal"}}}
+    refusal = {error_response.JSON: {"schema": {"$ref": "#/components/schemas/refusal"}}}
     return {
         "securitySchemes": {"token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}},
         "parameters": {

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from roost.api import (
+from roost.api.handlers import (
     aggregates,
     allocations,
     candidates,
@@ -18,7 +18,7 @@ from roost.api import (
     traits,
     usages,
 )
-from roost.api.messages import OpenReply, Reply, Request
+from roost.api.http.messages import OpenReply, Reply, Request
 from roost.api.versions import VERSION_MAX, VERSION_MIN
 from roost.model import Value
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import microversion_parse
 
-from roost.api.errors import HttpError
+from roost.api.http.error_response import HttpError
 
 HEADER = "openstack-api-version"
 SERVICE = "placement"

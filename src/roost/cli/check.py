@@ -10,15 +10,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from roost.assembly import incomplete_ids
 from roost.cli.failure import BadInput
 from roost.cli.show import database_shown
 from roost.cli.tables import open_tables
 from roost.health.check import STEPS, check
+from roost.health.findings import KINDS, Finding
+from roost.health.repair import UNITS, repair
 from roost.settings import Settings
-from roost.store.findings import KINDS, Finding
-from roost.store.repair import UNITS, repair
 from roost.store.store import Store
-from roost.wsgi import incomplete_ids
 
 # So many findings of one kind are shown to people; all of them are in the JSON.
 SHOWN_MAX = 20

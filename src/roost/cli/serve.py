@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from roost import metrics_folder
 from roost.cli.options import config_file_option, database_option
+from roost.observe import metrics_files
 
 
 @click.command()
@@ -71,7 +71,7 @@ def serve(
             ("roost", "url_prefix"): prefix,
         },
     )
-    with metrics_folder.shared_by(workers):
+    with metrics_files.shared_by(workers):
         # Only here, since it imports what looks for the folder.
         from roost.cli.server import run_server
 

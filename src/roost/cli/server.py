@@ -8,13 +8,15 @@ from granian.log import LogLevels
 from granian.server import Server
 from rich.console import Console
 
-from roost import logs, scrape, wsgi
-from roost.api.auth import is_loopback
-from roost.api.pipeline import check_pipeline
+from roost.api.access.authentication import is_loopback
+from roost.api.http.pipeline import check_pipeline
+from roost.api.http.request_middleware import Application
+from roost.assembly import LazyApplication, build_application
 from roost.cli.failure import BadInput, Failure
 from roost.cli.show import database_shown
 from roost.cli.stopping import stopping_event
 from roost.cli.tables import sync_tables
+from roost.observe import exposition, logs
 from roost.settings import Settings, SettingsError
 
 # How long a worker may finish what it has begun, after SIGTERM.
@@ -30,7 +32,7 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int, thread
     if settings.database.sync_on_startup is not False:
         sync_tables(settings)
     _greet(host, port, settings)
-    scrape.leave()
+    exposition.leave()
     server = Server(
         "roost.wsgi:application",
         address=host,
@@ -46,12 +48,12 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int, thread
     server.serve(target_loader=functools.partial(load_worker, settings), wrap_loader=False)
 
 
-def load_worker(settings: Settings) -> wsgi.Application:
+def load_worker(settings: Settings) -> Application:
     """What each worker process serves. The parent has opened nothing that it could inherit."""
     logs.configure(settings)
     stopping = stopping_event()
-    return wsgi.LazyApplication(
-        functools.partial(wsgi.build_application, settings=settings, sync=False, stopping=stopping)
+    return LazyApplication(
+        functools.partial(build_application, settings=settings, sync=False, stopping=stopping)
     )
 
 

@@ -7,20 +7,21 @@ from contextlib import contextmanager
 from oslo_db.exception import DBError  # type: ignore[import-untyped]
 from sqlalchemy.exc import SQLAlchemyError
 
-from roost import wsgi
+from roost.assembly import incomplete_ids, open_store
 from roost.cli.failure import Failure
 from roost.cli.show import database_shown
 from roost.errors import RoostError
-from roost.settings import Settings
-from roost.store import migrate, standard
+from roost.settings import Settings, SettingsError
+from roost.store import standard_names
+from roost.store.migrations import migrate
 from roost.store.store import Store
 
 
 def sync_tables(settings: Settings) -> str | None:
     """Create or migrate the tables and what is standard in them; gives back their version."""
     with open_tables(settings) as store:
-        migrate.sync(store.engine, wsgi.incomplete_ids(settings))
-        standard.synchronise(store)
+        migrate.sync(store.engine, incomplete_ids(settings))
+        standard_names.synchronise(store)
         return migrate.version(store.engine)
 
 
@@ -37,13 +38,13 @@ def open_tables(settings: Settings) -> Iterator[Store]:
     level = log.level
     log.setLevel(logging.CRITICAL)
     try:
-        store = wsgi.open_store(settings)
+        store = open_store(settings)
         try:
             yield store
         finally:
             # No connection may be open when worker processes are forked.
             store.dispose()
-    except (RoostError, SQLAlchemyError, DBError, ValueError, ImportError, OSError) as error:
+    except (RoostError, SettingsError, SQLAlchemyError, DBError, ValueError, ImportError, OSError) as error:
         # The first line says it; what follows is for those who read the driver's source.
         reason = str(error).partition("\n")[0]
         where = database_shown(settings.database_url)

@@ -23,8 +23,8 @@ def direct(
     The tables must be there, unless `sync`: then they are created or migrated first.
     """
     # Not before it is needed: the service is much larger than its client.
+    from roost.assembly import open_application
     from roost.settings import load_settings
-    from roost.wsgi import open_application
 
     overrides = {("api", "auth_strategy"): "noauth2"}
     settings = load_settings(config_files=config_files, overrides=overrides)

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from roost.search.index import Index
-from roost.store import survey
-from roost.store.facts import Facts
-from roost.store.findings import Finding
+from roost.health import survey
+from roost.health.facts import Facts
+from roost.health.findings import Finding
+from roost.health.survey import Progress
+from roost.search.index.index import Index
 from roost.store.store import Store
-from roost.store.survey import Progress
 
 STEPS = (*survey.STEPS, "index")
 

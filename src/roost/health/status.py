@@ -7,14 +7,14 @@ from pathlib import Path
 
 from oslo_policy import opts
 
-from roost.api.policy import policy_of
+from roost.api.access.policy import policy_of
 from roost.errors import Unavailable
+from roost.health.inspection import count_gaps
 from roost.health.outcome import Outcome, failure, success, warning
 from roost.health.server_rules import judge
+from roost.health.server_settings import is_there, server_settings
 from roost.settings import Settings, SettingsError, library_configuration
-from roost.store import migrate
-from roost.store.inspection import count_gaps
-from roost.store.server import is_there, server_settings
+from roost.store.migrations import migrate
 from roost.store.store import Store
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from roost.errors import UnknownResourceClass, UnknownTrait
 from roost.query import CandidateQuery, TraitRule
-from roost.search.index import Index
+from roost.search.index.index import Index
 
 
 def check_query(index: Index, query: CandidateQuery) -> None:

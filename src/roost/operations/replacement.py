@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from roost.claims import Stock, check_consumer_generation, classes_of
 from roost.errors import UnknownProvider
 from roost.model import ConsumerChange, Value
-from roost.operations.sight import Sight
+from roost.operations.optimistic import Sight
 from roost.settings import Settings
-from roost.store.allocations import NewHolding
-from roost.store.consumers import ConsumerRecord, ConsumerRow, Holding
-from roost.store.providers import ProviderState
+from roost.store.tables.allocations import NewHolding
+from roost.store.tables.consumers import ConsumerRecord, ConsumerRow, Holding
+from roost.store.tables.providers import ProviderState
 from roost.store.transaction import Transaction
 
 

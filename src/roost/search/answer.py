@@ -15,8 +15,8 @@ import numpy as np
 
 from roost.model import Candidate, ProviderSummary, capacity
 from roost.query import CandidateQuery, Position
-from roost.search.columns import Integers
-from roost.search.index import Index
+from roost.search.index.columns import Integers
+from roost.search.index.index import Index
 from roost.search.match import Slot
 
 # Stands for the UUID of the provider in a slot while a shape is laid out. No name of a class and

@@ -15,9 +15,9 @@ from functools import partial
 
 import numpy as np
 
-from roost.search.columns import Integers, Mask, ragged_range
-from roost.search.matching import rest_is_possible
-from roost.search.rules import Rules
+from roost.search.constraints import Rules
+from roost.search.index.columns import Integers, Mask, ragged_range
+from roost.search.lookahead import rest_is_possible
 
 # A tree with at most this many ways has all of them made and judged; one with more is searched.
 WAYS_FEW = 2048

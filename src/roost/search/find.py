@@ -7,13 +7,13 @@ import numpy as np
 
 from roost.query import CandidateQuery, Order, Position
 from roost.search.answer import Answer
-from roost.search.columns import Integers, Mask
 from roost.search.combine import Combination, Options, Work
-from roost.search.index import Index
-from roost.search.lend import Lenders
+from roost.search.constraints import Rules
+from roost.search.index.columns import Integers, Mask
+from roost.search.index.index import Index
 from roost.search.match import GroupMatcher, RootTest
 from roost.search.order import Turns
-from roost.search.rules import Rules
+from roost.search.sharing import Lenders
 from roost.search.split.find import SplitSearch
 
 # Rows are examined in ranges that double: a small limit looks at few, a full scan pays little.

@@ -10,8 +10,8 @@ import numpy as np
 
 from roost.model import INTEGER_MAX
 from roost.query import AggregateRule, CandidateQuery, RequestGroup, TraitRule
-from roost.search.columns import ClassColumn, Integers, Mask
-from roost.search.index import Index
+from roost.search.index.columns import ClassColumn, Integers, Mask
+from roost.search.index.index import Index
 
 EMPTY: Integers = np.empty(0, dtype=np.int64)
 

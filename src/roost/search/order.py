@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from roost.query import CandidateQuery, Order, Position
 from roost.search import combine
-from roost.search.columns import Integers
 from roost.search.combine import Combination
-from roost.search.index import Index
-from roost.search.lend import Lenders
+from roost.search.index.columns import Integers
+from roost.search.index.index import Index
 from roost.search.match import Slot
+from roost.search.sharing import Lenders
 
 Ranks = npt.NDArray[np.float64]
 

@@ -12,20 +12,20 @@ from typing import Any, Self, TypeVar
 from oslo_db import exception as driver  # type: ignore[import-untyped]
 from sqlalchemy import Connection, Engine
 
-from roost import metrics
 from roost.changes import Changes, Rows
 from roost.errors import ConcurrentUpdate
-from roost.store.answers import KeptAnswer, read_answer
-from roost.store.database import Database
-from roost.store.engine import EngineOptions
-from roost.store.failures import RETRYABLE, RetryAtOnce, explained
-from roost.store.feed import Feed
-from roost.store.history import Recorded, read_records
-from roost.store.lasting import LastingIds
-from roost.store.reads import Reads
+from roost.observe import metrics
+from roost.store.connection.database import Database
+from roost.store.connection.driver_errors import RETRYABLE, RetryAtOnce, explained
+from roost.store.connection.engine import EngineOptions
+from roost.store.feed.history import Recorded, read_records
+from roost.store.feed.positions import Position
+from roost.store.feed.reader import Feed
+from roost.store.feed.writer import Writer
+from roost.store.tables.id_cache import LastingIds
+from roost.store.tables.idempotency import KeptAnswer, read_answer
+from roost.store.tables.reads import Reads
 from roost.store.transaction import Transaction
-from roost.store.unseen import Position
-from roost.store.writer import Writer
 
 LOG = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class Store:
     def open(cls, url: str, **options: Any) -> Self:
         """The store of the database at `url`, for the options of `EngineOptions`.
 
-        Neither connects nor migrates: see `roost.store.migrate`.
+        Neither connects nor migrates: see `roost.store.migrations.migrate`.
         """
         return cls(Database(url, EngineOptions(**options)))
 

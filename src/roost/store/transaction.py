@@ -2,17 +2,17 @@
 
 from sqlalchemy import Connection
 
-from roost.store.aggregates import Aggregates
-from roost.store.allocations import Allocations
-from roost.store.answers import Answers
-from roost.store.catalog import Classes, TraitNames
-from roost.store.consumers import Consumers
-from roost.store.inventories import Inventories
-from roost.store.lasting import LastingIds
-from roost.store.providers import Providers
-from roost.store.session import Session
-from roost.store.traits import Traits
-from roost.store.trees import Trees
+from roost.store.tables.aggregates import Aggregates
+from roost.store.tables.allocations import Allocations
+from roost.store.tables.catalog import Classes, TraitNames
+from roost.store.tables.consumers import Consumers
+from roost.store.tables.id_cache import LastingIds
+from roost.store.tables.idempotency import Answers
+from roost.store.tables.inventories import Inventories
+from roost.store.tables.providers import Providers
+from roost.store.tables.session import Session
+from roost.store.tables.traits import Traits
+from roost.store.tables.trees import Trees
 
 
 class Transaction(Session):

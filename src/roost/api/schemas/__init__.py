@@ -14,7 +14,7 @@ import jsonschema  # type: ignore[import-untyped]
 import jsonschema_rs
 from jsonschema.validators import extend  # type: ignore[import-untyped]
 
-from roost.api.errors import HttpError
+from roost.api.http.error_response import HttpError
 
 Schema = Mapping[str, Any]
 

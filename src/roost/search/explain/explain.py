@@ -11,8 +11,8 @@ from roost.search.combine import Work
 from roost.search.explain.funnel import Funnel
 from roost.search.explain.relax import Relaxer
 from roost.search.explain.trees import nearest, reason_of
-from roost.search.index import Index
-from roost.search.views import emptied, has_candidate
+from roost.search.index.index import Index
+from roost.search.what_if import emptied, has_candidate
 
 
 def explain(

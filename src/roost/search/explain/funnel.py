@@ -12,11 +12,11 @@ import numpy as np
 from roost import reasons
 from roost.query import CandidateQuery, RequestGroup
 from roost.reasons import Rule, Stage
-from roost.search.columns import Integers, Mask
 from roost.search.combine import Work
-from roost.search.explain.take_apart import is_between_slots, rules_of, without
+from roost.search.explain.rules import is_between_slots, rules_of, without
 from roost.search.find import Search
-from roost.search.index import Index
+from roost.search.index.columns import Integers, Mask
+from roost.search.index.index import Index
 from roost.search.match import GroupMatcher, RootTest, Slot
 from roost.search.split.find import SplitSearch
 from roost.search.split.parts import Part, parts_of_group

@@ -8,11 +8,11 @@ import numpy as np
 from roost import reasons
 from roost.query import CandidateQuery
 from roost.reasons import Relaxation, Rule
-from roost.search.columns import CAPACITY_MAX
 from roost.search.combine import Work
-from roost.search.explain.take_apart import rules_of, with_amount, without
-from roost.search.index import Index
-from roost.search.views import has_candidate
+from roost.search.explain.rules import rules_of, with_amount, without
+from roost.search.index.columns import CAPACITY_MAX
+from roost.search.index.index import Index
+from roost.search.what_if import has_candidate
 
 # At most so many searches, as long as there is time for them; each costs what a search that finds
 # nothing costs.

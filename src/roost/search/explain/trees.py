@@ -7,12 +7,12 @@ from msgspec.structs import replace as evolve
 
 from roost import reasons
 from roost.reasons import ProviderMiss, Rule, TreeReason
-from roost.search.columns import CAPACITY_MAX, Integers
 from roost.search.explain.funnel import SURVIVES, Funnel
-from roost.search.explain.take_apart import is_between_slots
-from roost.search.index import Index
-from roost.search.lend import lenders_of
-from roost.search.nodes import Stock, column_capacity
+from roost.search.explain.rules import is_between_slots
+from roost.search.index.columns import CAPACITY_MAX, Integers
+from roost.search.index.index import Index
+from roost.search.index.nodes import Stock, column_capacity
+from roost.search.sharing import lenders_of
 from roost.search.split.parts import offer_of
 
 # So many providers of a tree are told about, and so many trees that came near.

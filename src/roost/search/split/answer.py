@@ -7,8 +7,8 @@ import numpy as np
 from roost.model import Candidate
 from roost.query import CandidateQuery
 from roost.search.answer import SEPARATOR, Answer, Layout
-from roost.search.columns import Integers
-from roost.search.index import Index
+from roost.search.index.columns import Integers
+from roost.search.index.index import Index
 from roost.search.match import EMPTY
 from roost.search.split.parts import Pieces
 

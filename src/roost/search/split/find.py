@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from roost.query import CandidateQuery, Position
-from roost.search.columns import Integers, Mask
-from roost.search.index import Index
+from roost.search.index.columns import Integers, Mask
+from roost.search.index.index import Index
 from roost.search.match import RootTest
 from roost.search.order import in_order, ranks_of
 from roost.search.split.answer import SplitAnswer, Way, amounts_of

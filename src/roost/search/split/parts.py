@@ -10,10 +10,10 @@ import numpy as np
 from msgspec.structs import replace as evolve
 
 from roost.query import CandidateQuery, RequestGroup
-from roost.search.columns import CAPACITY_MAX, Integers, Mask
-from roost.search.index import Index
-from roost.search.lend import Lenders
+from roost.search.index.columns import CAPACITY_MAX, Integers, Mask
+from roost.search.index.index import Index
 from roost.search.match import EMPTY, GroupMatcher, Slot
+from roost.search.sharing import Lenders
 from roost.search.split.pieces import PIECES_MAX, Offer, offer, splits
 
 

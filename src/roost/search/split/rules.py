@@ -5,7 +5,7 @@ from functools import partial
 from itertools import combinations
 
 from roost.query import CandidateQuery
-from roost.search.index import Index
+from roost.search.index.index import Index
 from roost.search.match import GroupMatcher
 from roost.search.split.parts import Part, Pieces
 

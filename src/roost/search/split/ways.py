@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, permutations
 
 from roost.query import CandidateQuery
-from roost.search.index import Index
-from roost.search.lend import lenders_of
+from roost.search.index.index import Index
+from roost.search.sharing import lenders_of
 from roost.search.split.answer import Way, amounts_of
 from roost.search.split.parts import Part, Pieces, parts_of
 from roost.search.split.pieces import PIECES_MAX

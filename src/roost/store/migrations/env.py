@@ -1,8 +1,8 @@
-"""How alembic runs here: on the connection that `roost.store.migrate` hands in."""
+"""How alembic runs here: on the connection that `roost.store.migrations.migrate` hands in."""
 
 from alembic import context
 
-from roost.store.migrate import VERSION_TABLE
+from roost.store.migrations.migrate import VERSION_TABLE
 from roost.store.schema import metadata
 
 context.configure(

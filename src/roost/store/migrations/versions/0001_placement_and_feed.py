@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.mysql import MEDIUMTEXT
 
-from roost.store import placement
+from roost.store.adoption import adopt
 from roost.store.schema import PLACEMENT_TABLES, metadata
 
 revision = "0001"
@@ -15,11 +15,11 @@ depends_on = None
 
 def upgrade() -> None:
     connection = op.get_bind()
-    if placement.revision(connection) is None:
+    if adopt.revision(connection) is None:
         # These are Placement's to change, not roost's, so they need no frozen copy here.
         metadata.create_all(connection, tables=PLACEMENT_TABLES)
         # Say what Placement's own migrations would have said, so that it can be started on these.
-        placement.stamp(connection, placement.NEWEST)
+        adopt.stamp(connection, adopt.NEWEST)
     _create_feed(set(sa.inspect(connection).get_table_names()))
 
 

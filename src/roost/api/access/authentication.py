@@ -1,0 +1,110 @@
+"""Who sends a request.
+
+With Keystone its middleware has checked the token and put into headers what it stands for. With
+noauth2 every token is believed: it is `user` or `user:project`. For tests and development.
+"""
+
+import ipaddress
+from collections.abc import Callable
+from typing import Any
+
+from roost.api.http.error_response import HttpError
+from roost.model import Value
+
+Header = Callable[[str], str | None]
+Identify = Callable[[Header, str], "Identity"]  # takes the address that the request came from
+
+
+class Identity(Value, frozen=True, kw_only=True):
+    """Who sends a request, and what speaks for them."""
+
+    user: str | None
+    project: str | None
+    roles: frozenset[str]  # in lower case
+    system_scope: str | None = None  # "all": a token for the whole system instead of a project
+    domain: str | None = None
+    user_domain: str | None = None
+    project_domain: str | None = None
+    service_roles: frozenset[str] = frozenset()
+
+    def credentials(self) -> dict[str, Any]:
+        """Under the names by which the rules of a policy file know them."""
+        return {
+            "user_id": self.user,
+            "user_domain_id": self.user_domain,
+            "project_id": self.project,
+            "project_domain_id": self.project_domain,
+            "domain_id": self.domain,
+            "system_scope": self.system_scope,
+            "roles": sorted(self.roles),
+            "service_roles": sorted(self.service_roles),
+        }
+
+
+def identify_by_keystone(header: Header, _address: str) -> Identity:
+    """The sender, as Keystone's middleware found it."""
+    user = header("x-user-id")
+    if user is None:
+        raise HttpError(401)
+    return Identity(
+        user=user,
+        project=header("x-project-id"),
+        roles=_names(header("x-roles")),
+        system_scope=header("openstack-system-scope"),
+        domain=header("x-domain-id"),
+        user_domain=header("x-user-domain-id"),
+        project_domain=header("x-project-domain-id"),
+        service_roles=_names(header("x-service-roles")),
+    )
+
+
+def identify_by_word(header: Header, address: str) -> Identity:
+    """The sender, who is believed, if on this machine."""
+    if not is_loopback(address):
+        raise HttpError(
+            403,
+            "noauth2 believes every token, so it answers this machine alone; "
+            "[roost]allow_remote_noauth2 lets it answer others.",
+        )
+    return identify_anyone(header, address)
+
+
+def identify_anyone(header: Header, _address: str) -> Identity:
+    """The sender, who is believed."""
+    token = header("x-auth-token")
+    if token is None:
+        raise HttpError(401)
+    user, _, project = token.partition(":")
+    roles = header("x-roles")
+    if roles is None:
+        roles = "admin" if user == "admin" else ""
+    scope = header("openstack-system-scope")
+    return Identity(
+        user=user,
+        # A token is for a project or for the system.
+        project=None if scope else header("x-project-id") or project or user,
+        roles=_names(roles),
+        system_scope=scope,
+    )
+
+
+def identification(auth_strategy: str, *, allow_remote_noauth2: bool) -> Identify:
+    """How senders are known, by what is configured."""
+    if auth_strategy == "keystone":
+        return identify_by_keystone
+    return identify_anyone if allow_remote_noauth2 else identify_by_word
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is this machine's own; one that came through a file has no address."""
+    if host in ("", "localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _names(text: str | None) -> frozenset[str]:
+    names = (name.strip().lower() for name in (text or "").split(","))
+    return frozenset(filter(None, names))

@@ -1,0 +1,140 @@
+"""Who may do what. Every decision is made here, by the name of a rule.
+
+oslo.policy decides, by the rules of `policy_rules` and of the operator's policy file. What it
+decided is kept, since it would read files and interpret text for every request.
+"""
+
+import logging
+import os
+import threading
+import time
+from pathlib import Path
+
+from oslo_config import cfg
+from oslo_policy import opts, policy
+
+from roost.api.access.authentication import Identity
+from roost.api.access.policy_rules import list_rules
+from roost.api.http.error_response import HttpError
+from roost.settings import Settings, SettingsError, library_configuration, load_settings
+
+LOG = logging.getLogger(__name__)
+
+# How often files are looked at; an edit counts after that long at most.
+LOOK_SECONDS = 1.0
+KEPT_DECISIONS_MAX = 10_000
+
+# Path, time of its last change, size: of every file with rules.
+Fingerprint = tuple[tuple[str, int, int], ...]
+
+
+class Policy:
+    """The rules in force."""
+
+    def __init__(self, configuration: cfg.ConfigOpts) -> None:
+        opts.set_defaults(configuration, "policy.yaml")
+        self._configuration = configuration
+        self._lock = threading.Lock()
+        # Why not, and nothing where it is allowed.
+        self._decisions: dict[tuple[str, Identity, str | None], str] = {}
+        self._fingerprint = self._look()
+        self._looked = time.monotonic()
+        try:
+            self._enforcer = self._read()
+        except Exception as error:
+            raise SettingsError(f"the policy cannot be used: {_reason(error)}") from error
+
+    def check(self, identity: Identity, rule: str, project: str | None) -> None:
+        """Refuse unless the sender may do what the rule stands for.
+
+        `project` is the one that the request is about: the sender's own, unless it names one.
+        """
+        if time.monotonic() - self._looked > LOOK_SECONDS:
+            self._read_again()
+        question = rule, identity, project
+        refusal = self._decisions.get(question)
+        if refusal is None:
+            with self._lock:
+                if len(self._decisions) >= KEPT_DECISIONS_MAX:
+                    self._decisions.clear()
+                refusal = self._decisions[question] = self._decide(identity, rule, project)
+        if refusal:
+            raise HttpError(403, refusal)
+
+    def _decide(self, identity: Identity, rule: str, project: str | None) -> str:
+        """Why not; nothing if it is allowed."""
+        target = {"project_id": project, "user_id": identity.user}
+        try:
+            self._enforcer.authorize(rule, target, identity.credentials(), do_raise=True)
+        except policy.InvalidScope:
+            return rule
+        except policy.PolicyNotAuthorized:
+            return f"Policy does not allow {rule} to be performed."
+        return ""
+
+    # -- files ---------------------------------------------------------------------------------
+
+    def _read_again(self) -> None:
+        with self._lock:
+            self._looked = time.monotonic()
+            found = self._look()
+            if found == self._fingerprint:
+                return
+            self._fingerprint = found
+            try:
+                self._enforcer = self._read()
+            except Exception as error:
+                LOG.error("the policy stays as it was: %s", _reason(error))
+                return
+            self._decisions.clear()
+            LOG.info("new rules of policy are in force")
+
+    def _read(self) -> policy.Enforcer:
+        enforcer = new_enforcer(self._configuration)
+        enforcer.load_rules()
+        # From now on it looks at no file by itself.
+        enforcer.use_conf = False
+        return enforcer
+
+    def _look(self) -> Fingerprint:
+        section = self._configuration.oslo_policy
+        paths = [self._configuration.find_file(section.policy_file)]
+        for folder in section.policy_dirs:
+            found = self._configuration.find_file(folder)
+            if found is not None:
+                paths += [found, *sorted(map(str, Path(found).iterdir()))]
+        return tuple(filter(None, (_stamp(path) for path in paths if path is not None)))
+
+
+def _stamp(path: str) -> tuple[str, int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return path, status.st_mtime_ns, status.st_size
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def new_enforcer(configuration: cfg.ConfigOpts) -> policy.Enforcer:
+    enforcer = policy.Enforcer(configuration)
+    # Every default changed once; a line in the log for each of them would help nobody.
+    enforcer.suppress_default_change_warnings = True
+    enforcer.register_defaults(list_rules())
+    return enforcer
+
+
+def policy_of(settings: Settings) -> Policy:
+    return Policy(library_configuration(settings))
+
+
+def get_enforcer() -> policy.Enforcer:
+    """For the tools of oslo.policy, such as `oslopolicy-list-redundant --namespace roost`."""
+    configuration = cfg.CONF
+    configuration([], project="placement", default_config_files=list(load_settings().files))
+    opts.set_defaults(configuration, "policy.yaml")
+    enforcer = new_enforcer(configuration)
+    enforcer.load_rules()
+    return enforcer

@@ -1,0 +1,156 @@
+"""GET /events: the change feed, as JSON or as a stream of server-sent events."""
+
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from roost.api.http.error_response import HttpError
+from roost.api.http.messages import Reply, Request
+from roost.api.parsing import positions, query_string
+from roost.api.schemas import canonical_uuid
+from roost.api.schemas.events import QUERY, WAIT_SECONDS_MAX
+from roost.errors import PositionGone, Unavailable
+from roost.model import KINDS, Event
+from roost.operations.events import Happening, Interest, await_events, current_position, read_events
+from roost.service.service import Roost
+
+# A stream that says nothing for long is taken for broken by what is in between.
+HEARTBEAT_SECONDS = 5.0
+
+# A client that a stream has left comes back at once.
+_BEGIN = b"retry: 100\n\n"
+
+
+def get(roost: Roost, request: Request) -> Reply:
+    parameters = query_string.parse(request.query_string, QUERY)
+    after = query_string.once(parameters, "after")
+    wait = query_string.once(parameters, "wait")
+    tree = query_string.once(parameters, "tree")
+    interest = Interest(
+        kinds=_parse_kinds(parameters.get("kind", ())),
+        tree=None if tree is None else canonical_uuid(tree),
+    )
+    if request.wants_events:
+        # The position of a client that comes back is newer than that in its URL.
+        after = request.last_event_id or after
+        seconds = float(wait) if wait is not None else WAIT_SECONDS_MAX
+        return Reply(stream=_stream(roost, _position(roost, after), interest, seconds))
+    if after is None:
+        return _reply(current_position(roost), [])
+    position = positions.read(after)
+    if not int(wait or 0):
+        found = read_events(roost, position=position, interest=interest)
+        return _reply(found[-1].position if found else position, found)
+    with roost.waiters.place():
+        until = time.monotonic() + int(wait or 0)
+        return _reply(*await_events(roost, position=position, interest=interest, until=until))
+
+
+def _parse_kinds(names: Sequence[str]) -> frozenset[str]:
+    # The schema has seen the first and the last.
+    unknown = [name for name in names if name not in KINDS]
+    if unknown:
+        raise HttpError(
+            400,
+            query_string.INVALID.format(f"{unknown[0]!r} is no 'kind', expected one of {KINDS}"),
+        )
+    return frozenset(names)
+
+
+def _position(roost: Roost, after: str | None) -> positions.Position:
+    return dict(current_position(roost)) if after is None else positions.read(after)
+
+
+def _reply(position: Any, found: list[Happening]) -> Reply:
+    body = {
+        "events": [render(event) for each in found for event in each.events],
+        "position": positions.write(position),
+    }
+    return Reply(body=body, shows_state=True)
+
+
+def render(event: Event) -> dict[str, Any]:
+    shown: dict[str, Any] = {"kind": event.kind}
+    if event.provider_uuid is not None:
+        shown["resource_provider"] = event.provider_uuid
+        shown["tree"] = event.root_uuid
+    if event.generation is not None:
+        shown["generation"] = event.generation
+    if event.usage:
+        shown["usage"] = event.usage
+    if event.deleted:
+        shown["deleted"] = True
+    return shown
+
+
+# ---------------------------------------------------------------------------------------------
+# Streams
+
+
+class Stream:
+    """What is sent, and a place among those who wait that is given back in the end, however."""
+
+    def __init__(self, pieces: Iterator[bytes], leave: Callable[[], None]) -> None:
+        self._pieces = pieces
+        # A generator that was never begun would not notice its end; and not every server closes.
+        self.close = weakref.finalize(self, leave)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            return next(self._pieces)
+        except BaseException:
+            self.close()
+            raise
+
+
+def _stream(
+    roost: Roost, position: positions.Position, interest: Interest, seconds: float
+) -> Stream:
+    roost.waiters.enter()
+    return Stream(_pieces(roost, position, interest, seconds), roost.waiters.leave)
+
+
+def _pieces(roost: Roost, position: Any, interest: Interest, seconds: float) -> Iterator[bytes]:
+    end = time.monotonic() + seconds
+    yield _BEGIN
+    try:
+        while True:
+            until = min(end, time.monotonic() + HEARTBEAT_SECONDS)
+            try:
+                position, found = await_events(
+                    roost, position=position, interest=interest, until=until
+                )
+            except PositionGone:
+                position, found = current_position(roost), []
+                yield _piece("reset", {}, position)
+            for each in found:
+                yield _pieces_of(each)
+            if roost.waiters.is_stopping or time.monotonic() >= end:
+                return
+            # An id without data is no event: a client that comes back knows where it was.
+            yield f": still here\nid: {positions.write(position)}\n\n".encode()
+    except Unavailable:
+        # The answer has begun; the client finds out why when it comes back.
+        return
+
+
+def _pieces_of(happening: Happening) -> bytes:
+    """The events of one write. A client has seen the write when it has seen the last of them."""
+    *first, last = happening.events
+    return b"".join(
+        [
+            *(_piece(event.kind, render(event)) for event in first),
+            _piece(last.kind, render(last), happening.position),
+        ]
+    )
+
+
+def _piece(kind: str, data: dict[str, Any], position: Any = None) -> bytes:
+    head = "" if position is None else f"id: {positions.write(position)}\n"
+    return f"{head}event: {kind}\ndata: ".encode() + msgspec.json.encode(data) + b"\n\n"

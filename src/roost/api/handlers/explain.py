@@ -1,0 +1,129 @@
+"""/allocation_candidates/explain: why a request fits or does not."""
+
+from typing import Any
+
+from roost.api.handlers import candidates
+from roost.api.handlers.explain_text import (
+    provider_text,
+    relaxation_text,
+    rule_text,
+    summary,
+    tree_text,
+)
+from roost.api.http.error_response import HttpError
+from roost.api.http.error_table import QUERY_BAD_VALUE
+from roost.api.http.error_wording import Wording, Wordings, worded
+from roost.api.http.messages import Reply, Request
+from roost.api.parsing import bodies, query_string
+from roost.api.parsing.candidates_body import parameters_of
+from roost.api.schemas import canonical_uuid, is_uuid
+from roost.api.schemas import explain as schema
+from roost.api.versions import VERSION_MAX
+from roost.errors import ProviderNotFound
+from roost.operations.candidates import explain_candidates
+from roost.reasons import Explanation, ProviderMiss, Rule, Stage, TreeReason
+from roost.service.service import Roost
+
+WORDINGS: Wordings = {
+    **candidates.WORDINGS,
+    # It is no part of the path, so nothing that was asked for is missing.
+    ProviderNotFound: Wording(
+        sentence=query_string.INVALID.format("tree: {error}"), status=400, code=QUERY_BAD_VALUE
+    ),
+}
+
+
+def get(roost: Roost, request: Request) -> Reply:
+    return _answer(roost, query_string.split(request.query_string))
+
+
+def post(roost: Roost, request: Request) -> Reply:
+    return _answer(roost, parameters_of(bodies.read(request.body, schema.POST)))
+
+
+def _answer(roost: Roost, given: query_string.Parameters) -> Reply:
+    parameters = dict(given)
+    tree_uuid = _parse_tree(query_string.once(parameters, "tree"))
+    parameters.pop("tree", None)
+    query = candidates.parse_parameters(parameters, VERSION_MAX, extended=True)
+    with worded(WORDINGS):
+        found = explain_candidates(roost, query=query, tree_uuid=tree_uuid)
+    return Reply(body=render(found), shows_state=True)
+
+
+def _parse_tree(text: str | None) -> str | None:
+    if text is None:
+        return None
+    if not is_uuid(text):
+        reason = f"Expected 'tree' parameter to be a format of uuid. Got: {text}"
+        raise HttpError(400, query_string.INVALID.format(reason), QUERY_BAD_VALUE)
+    return canonical_uuid(text)
+
+
+def render(found: Explanation) -> dict[str, Any]:
+    return {
+        "verdict": found.verdict,
+        "summary": summary(found),
+        "trees": found.trees,
+        "providers": found.providers,
+        "stages": [_stage(each) for each in found.stages],
+        "tree": None if found.tree is None else _tree(found.tree),
+        "nearest": [_tree(each) for each in found.nearest],
+        "relaxations": [
+            {"rule": _rule(each.rule), "amount": each.amount, "text": relaxation_text(each)}
+            for each in found.relaxations
+        ],
+        "complete": found.complete,
+    }
+
+
+def _stage(stage: Stage) -> dict[str, Any]:
+    return {
+        "rule": _rule(stage.rule),
+        "text": rule_text(stage.rule),
+        "trees": {"in": stage.trees_in, "out": stage.trees_out},
+        "providers": {"in": stage.providers_in, "out": stage.providers_out},
+    }
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    """What does not apply to a rule is left out."""
+    shown: dict[str, Any] = {"kind": rule.kind}
+    if rule.group is not None:
+        shown["group"] = rule.group
+    shown["names"] = rule.names
+    if rule.outside:
+        shown["outside"] = rule.outside
+    if rule.amount is not None:
+        shown["amount"] = rule.amount
+    if rule.may_split:
+        shown["can_split"] = True
+    return shown
+
+
+def _tree(reason: TreeReason) -> dict[str, Any]:
+    rule = reason.rule
+    return {
+        "uuid": reason.uuid,
+        "name": reason.name,
+        "stage": reason.stage,
+        "rule": None if rule is None else _rule(rule),
+        "text": tree_text(reason),
+        "providers": [] if rule is None else [_provider(each, rule) for each in reason.providers],
+        "providers_more": reason.providers_more,
+    }
+
+
+def _provider(miss: ProviderMiss, rule: Rule) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "uuid": miss.uuid,
+        "name": miss.name,
+        "broken": miss.broken,
+        "text": provider_text(miss, rule),
+    }
+    if miss.asked is not None:
+        fields = ("asked", "free", "used", "capacity", "min_unit", "max_unit", "step_size")
+        shown["inventory"] = {name: getattr(miss, name) for name in fields}
+    if miss.gives is not None:
+        shown["gives"] = miss.gives
+    return shown

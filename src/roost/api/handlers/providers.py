@@ -1,0 +1,171 @@
+"""/resource_providers and /resource_providers/{uuid}."""
+
+import functools
+import uuid as uuids
+from typing import Any
+
+from msgspec import UNSET
+
+from roost.api.http.error_response import HttpError
+from roost.api.http.error_wording import Wordings, worded
+from roost.api.http.messages import Reply, Request
+from roost.api.parsing import bodies, query_string
+from roost.api.schemas import canonical_uuid
+from roost.api.schemas import providers as schema
+from roost.api.versions import Version
+from roost.errors import (
+    InvalidParent,
+    ProviderExists,
+    ProviderNotFound,
+    UnknownParent,
+    UnknownResourceClass,
+    UnknownTrait,
+)
+from roost.model import Provider
+from roost.operations.providers import (
+    create_provider,
+    delete_provider,
+    list_providers,
+    read_provider,
+    update_provider,
+)
+from roost.query import ProviderQuery
+from roost.service.service import Roost
+
+LIST_WORDINGS: Wordings = {
+    UnknownResourceClass: "Invalid resource class in resources parameter: {error}",
+    UnknownTrait: 'Invalid trait(s) in "required" parameter: {error}',
+}
+CREATE_WORDINGS: Wordings = {
+    InvalidParent: 'Unable to create resource provider "{name}", {uuid}: '
+    "Object action create failed because: {error}"
+}
+UPDATE_WORDINGS: Wordings = {
+    ProviderExists: "Conflicting resource provider {error.value} already exists.",
+    InvalidParent: "Unable to save resource provider {uuid}: "
+    "Object action update failed because: {error}",
+    # The verb is wrong, and clients have always seen it.
+    UnknownParent: "Unable to save resource provider {uuid}: "
+    "Object action create failed because: {error}",
+}
+DELETE_WORDINGS: Wordings = {
+    ProviderNotFound: "No resource provider with uuid {uuid} found for delete"
+}
+
+# The links of a provider, by the version that brought each.
+_LINKS = (
+    ((1, 0), "self", ""),
+    ((1, 0), "inventories", "/inventories"),
+    ((1, 0), "usages", "/usages"),
+    ((1, 1), "aggregates", "/aggregates"),
+    ((1, 6), "traits", "/traits"),
+    ((1, 11), "allocations", "/allocations"),
+)
+
+
+def get_all(roost: Roost, request: Request) -> Reply:
+    query = parse_query(request.query_string, request.version)
+    with worded(LIST_WORDINGS):
+        providers = list_providers(roost, query=query)
+    return Reply(
+        body={"resource_providers": [render(provider, request) for provider in providers]},
+        shows_state=True,
+        modified=max((provider.modified for provider in providers), default=None),
+    )
+
+
+def parse_query(text: str, version: Version) -> ProviderQuery:
+    parameters = query_string.parse(text, schema.listing(version))
+    # First, because this is the first fault that clients hear of.
+    aggregates = query_string.parse_aggregates(parameters.get("member_of", ()), version)
+    uuid = query_string.once(parameters, "uuid")
+    resources = query_string.once(parameters, "resources")
+    in_tree = query_string.once(parameters, "in_tree")
+    return ProviderQuery(
+        uuid=None if uuid is None else canonical_uuid(uuid),
+        # An empty name has always meant any name.
+        name=query_string.once(parameters, "name") or None,
+        in_tree=None if in_tree is None else canonical_uuid(in_tree),
+        resources={} if resources is None else query_string.parse_resources(resources),
+        traits=query_string.parse_traits(parameters.get("required", ()), version),
+        aggregates=aggregates,
+    )
+
+
+def post(roost: Roost, request: Request) -> Reply:
+    body = bodies.read(request.body, schema.creation(request.version))
+    uuid = canonical_uuid(body["uuid"]) if "uuid" in body else str(uuids.uuid4())
+    parent = body.get("parent_provider_uuid")
+    _refuse_empty_name(body["name"])
+    with worded(CREATE_WORDINGS, name=body["name"], uuid=uuid):
+        provider = create_provider(
+            roost,
+            uuid=uuid,
+            name=body["name"],
+            parent_uuid=None if parent is None else canonical_uuid(parent),
+        )
+    location = f"/resource_providers/{provider.uuid}"
+    if request.version < (1, 20):
+        return Reply(status=201, location=location)
+    return Reply(
+        location=location,
+        body=render(provider, request),
+        shows_state=True,
+        modified=provider.modified,
+    )
+
+
+def get(roost: Roost, request: Request, uuid: str) -> Reply:
+    return _show(read_provider(roost, uuid=uuid), request)
+
+
+def put(roost: Roost, request: Request, uuid: str) -> Reply:
+    body = bodies.read(
+        request.body,
+        schema.update(request.version),
+        missing=functools.partial(read_provider, roost, uuid=uuid),
+    )
+    _refuse_empty_name(body["name"])
+    parent = body.get("parent_provider_uuid", UNSET)
+    with worded(UPDATE_WORDINGS, uuid=uuid):
+        provider = update_provider(
+            roost,
+            uuid=uuid,
+            name=body["name"],
+            parent_uuid=canonical_uuid(parent) if isinstance(parent, str) else parent,
+            may_reparent=request.version >= (1, 37),
+        )
+    return _show(provider, request)
+
+
+def delete(roost: Roost, request: Request, uuid: str) -> Reply:
+    with worded(DELETE_WORDINGS, uuid=uuid):
+        delete_provider(roost, uuid=uuid)
+    return Reply(status=204)
+
+
+def render(provider: Provider, request: Request) -> dict[str, Any]:
+    path = f"{request.root_path}/resource_providers/{provider.uuid}"
+    shown: dict[str, Any] = {
+        "uuid": provider.uuid,
+        "name": provider.name,
+        "generation": provider.generation,
+        "links": [
+            {"rel": name, "href": path + suffix}
+            for since, name, suffix in _LINKS
+            if request.version >= since
+        ],
+    }
+    if request.version >= (1, 14):
+        shown["parent_provider_uuid"] = provider.parent_uuid
+        shown["root_provider_uuid"] = provider.root_uuid
+    return shown
+
+
+def _show(provider: Provider, request: Request) -> Reply:
+    return Reply(body=render(provider, request), shows_state=True, modified=provider.modified)
+
+
+def _refuse_empty_name(name: str) -> None:
+    if not name:
+        raise HttpError(400, "The name of a resource provider is required.")

@@ -1,0 +1,126 @@
+"""What GET /allocation_candidates knows beyond 1.39; see docs/beyond.md."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace as evolve
+
+from roost.api.http.error_response import HttpError
+from roost.api.http.error_table import QUERY_BAD_VALUE
+from roost.api.parsing.query_string import Parameters, once
+from roost.api.parsing.request_groups import parse_same_subtree
+from roost.api.versions import VERSION_MAX, Version
+from roost.query import Elsewhere, RequestGroup
+
+_NEW = re.compile(r"root_member_of|isolate|order|after|(in_subtree|can_split).*", re.DOTALL)
+
+
+def is_extended(parameters: Parameters, version: Version) -> bool:
+    """Whether a request asks for anything that only roost knows."""
+    return version == VERSION_MAX and (
+        any(map(_NEW.fullmatch, parameters))
+        or has_alternatives(parameters.get("root_required", ()))
+        or any("!" in value for value in parameters.get("same_subtree", ()))
+    )
+
+
+def has_alternatives(values: Iterable[str]) -> bool:
+    """Whether one of several traits will do: `root_required=in:A,B`, which may be repeated."""
+    return any(value.strip().startswith("in:") for value in values)
+
+
+def parse_isolated(
+    parameters: Parameters, groups: Sequence[RequestGroup]
+) -> tuple[frozenset[str], ...]:
+    """`isolate`: groups of which no two have the same provider."""
+    values = parameters.get("isolate", ())
+    if values and "group_policy" in parameters:
+        raise _bad("`isolate` and `group_policy` can not be specified together.")
+    sets = []
+    for value in values:
+        names = _suffixes(value)
+        _refuse_unknown("isolate", names, groups)
+        if len(set(names)) < 2:
+            raise _bad(f"`isolate` should name at least two groups. Got: {value}")
+        sets.append(frozenset(names))
+    return tuple(dict.fromkeys(sets))
+
+
+def with_splits(parameters: Parameters, groups: Sequence[RequestGroup]) -> tuple[RequestGroup, ...]:
+    """`can_split` for all groups, and `can_split_A` for one."""
+    for name in parameters:
+        suffix = name.removeprefix("can_split")
+        if suffix and suffix != name:
+            _refuse_unknown("can_split", [suffix], groups)
+    wide = _classes(parameters, "can_split", groups)
+    split = []
+    for group in groups:
+        own = _classes(parameters, f"can_split{group.suffix}", [group]) if group.suffix else wide
+        classes = (own | wide).intersection(group.resources)
+        split.append(evolve(group, can_split=classes) if classes else group)
+    return tuple(split)
+
+
+def _classes(parameters: Parameters, name: str, groups: Sequence[RequestGroup]) -> frozenset[str]:
+    text = once(parameters, name)
+    if text is None:
+        return frozenset()
+    classes = _suffixes(text)
+    asked = {each for group in groups for each in group.resources}
+    stray = sorted(set(classes) - asked)
+    if stray:
+        raise _bad(f"`{name}` should name resource classes that are asked for. Got: {stray}")
+    return frozenset(classes)
+
+
+class Subtrees(NamedTuple):
+    """What `same_subtree` says: the groups that share a subtree, and those kept out of one."""
+
+    same: tuple[frozenset[str], ...]
+    elsewhere: tuple[Elsewhere, ...] = ()
+
+
+def parse_subtrees(
+    values: Sequence[str], groups: Sequence[RequestGroup], *, extended: bool
+) -> Subtrees:
+    if not extended:
+        return Subtrees(parse_same_subtree(values, groups))
+    inside_texts, elsewhere = [], []
+    for value in values:
+        names = _suffixes(value)
+        outside = [name.removeprefix("!") for name in names if name.startswith("!")]
+        inside = [name for name in names if not name.startswith("!")]
+        inside_texts.append(",".join(inside))
+        if not outside:
+            continue
+        _refuse_unknown("same_subtree", outside, groups)
+        if not inside:
+            raise _bad(
+                "`same_subtree` should name a group without `!`, from whose subtree the others "
+                f"stay away. Got: {value}"
+            )
+        both = sorted(set(inside).intersection(outside))
+        if both:
+            raise _bad(f"`same_subtree` names {both} both with and without `!`. Got: {value}")
+        elsewhere.append(Elsewhere(inside=frozenset(inside), outside=frozenset(outside)))
+    return Subtrees(parse_same_subtree(inside_texts, groups), tuple(dict.fromkeys(elsewhere)))
+
+
+def _suffixes(value: str) -> list[str]:
+    return [name.strip() for name in value.split(",")]
+
+
+def _refuse_unknown(name: str, named: Sequence[str], groups: Sequence[RequestGroup]) -> None:
+    if "" in named:
+        raise _bad(f"Empty string (unsuffixed group) can not be specified in `{name}`.")
+    suffixes = [group.suffix for group in groups]
+    unknown = sorted(set(named).difference(suffixes))
+    if unknown:
+        raise _bad(
+            f"Real suffixes should be specified in `{name}`: {unknown} not found in {suffixes}."
+        )
+
+
+def _bad(message: str) -> HttpError:
+    return HttpError(400, message, QUERY_BAD_VALUE)

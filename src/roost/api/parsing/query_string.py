@@ -1,0 +1,234 @@
+"""Reading query strings: the parameters that several resources share.
+
+The messages show the form that is expected and what came instead.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from urllib.parse import parse_qsl
+
+from roost.api import schemas
+from roost.api.http.error_response import HttpError
+from roost.api.http.error_table import QUERY_DUPLICATE_KEY
+from roost.api.parsing.bodies import INTEGER_64_MAX
+from roost.api.schemas import Schema, canonical_uuid, is_uuid
+from roost.api.versions import Version
+from roost.query import AggregateRule, TraitRule
+
+INVALID = "Invalid query string parameters: {}"
+
+# Every parameter with its values, in the order in which they came.
+Parameters = Mapping[str, Sequence[str]]
+
+_AMOUNT = re.compile(r"-?[0-9]+", re.ASCII)
+
+
+def parse(query_string: str, schema: Schema) -> Parameters:
+    """The parameters, valid by the schema."""
+    parameters = split(query_string)
+    check(parameters, schema)
+    return parameters
+
+
+def check(parameters: Parameters, schema: Schema) -> None:
+    """Refuse parameters that are not valid by the schema."""
+    for name in parameters:
+        # Patterns end in `$`, which a newline at the very end passes unseen.
+        if name.endswith("\n"):
+            raise HttpError(400, INVALID.format(f"{name!r} ends in a newline"))
+    # A parameter that may not be repeated counts once, and which one depends on the parameter:
+    # so both the last and the first must be good.
+    last = {name: values[-1] for name, values in parameters.items()}
+    schemas.validate(last, schema, INVALID)
+    first = {name: values[0] for name, values in parameters.items()}
+    if first != last:
+        schemas.validate(first, schema, INVALID)
+
+
+def split(query_string: str) -> Parameters:
+    """The parameters as they came, unquoted."""
+    try:
+        pairs = _unquote(query_string)
+    except UnicodeDecodeError:
+        raise HttpError(400, INVALID.format(_not_utf_8(query_string))) from None
+    parameters: dict[str, list[str]] = {}
+    for name, value in pairs:
+        if "\0" in name or "\0" in value:
+            raise HttpError(400, INVALID.format(f"a NUL character is not allowed in {name!r}"))
+        parameters.setdefault(name, []).append(value)
+    return parameters
+
+
+def _unquote(query_string: str) -> list[tuple[str, str]]:
+    # WSGI hands over bytes as latin-1.
+    text = query_string.encode("latin-1").decode("utf-8")
+    return parse_qsl(text, keep_blank_values=True, errors="strict")
+
+
+def _not_utf_8(query_string: str) -> str:
+    """Which parameter, as it came, is not UTF-8, and why."""
+    for parameter in query_string.split("&"):
+        try:
+            _unquote(parameter)
+        except UnicodeDecodeError as error:
+            name = parameter.partition("=")[0]
+            return f"{error} in {name!r}, which is expected to be UTF-8"
+    raise AssertionError("some parameter is not UTF-8")
+
+
+def once(parameters: Parameters, name: str) -> str | None:
+    """The value of a parameter that must not be repeated, or None."""
+    values = parameters.get(name, ())
+    if len(values) > 1:
+        raise HttpError(
+            400, f"Query parameter '{name}' may be specified only once.", QUERY_DUPLICATE_KEY
+        )
+    return values[0] if values else None
+
+
+def parse_resources(text: str) -> dict[str, int]:
+    """`VCPU:2,MEMORY_MB:1024` as amounts by resource class."""
+    if not text.strip():
+        raise _badly_formed_resources("empty string")
+    amounts: dict[str, int] = {}
+    for part in text.split(","):
+        name, colon, number = part.partition(":")
+        if not colon or ":" in number:
+            raise _badly_formed_resources(part)
+        if name in amounts:
+            raise HttpError(
+                400, f"Badly formed resources parameter. {name} is requested more than once."
+            )
+        # Clients fold long query strings, which leaves white space around values.
+        amounts[name] = _parse_amount(name, number.strip())
+    return amounts
+
+
+def _badly_formed_resources(got: str) -> HttpError:
+    return HttpError(
+        400,
+        "Badly formed resources parameter. Expected resources query string parameter in form: "
+        f"?resources=VCPU:2,MEMORY_MB:1024. Got: {got}.",
+    )
+
+
+def _parse_amount(name: str, number: str) -> int:
+    if not _AMOUNT.fullmatch(number):
+        raise HttpError(
+            400, f"Requested resource {name} expected positive integer amount. Got: {number}."
+        )
+    if len(number) > 20 or int(number) > INTEGER_64_MAX:
+        raise HttpError(400, f"Requested resource {name} is too large. Got: {number[:40]}.")
+    if int(number) < 1:
+        raise HttpError(400, f"Requested resource {name} requires amount >= 1. Got: {number}.")
+    return int(number)
+
+
+def parse_traits(values: Sequence[str], version: Version, *, may_repeat: bool = True) -> TraitRule:
+    """`required`, and what may stand where `required` may."""
+    any_of_allowed = may_repeat and version >= (1, 39)
+    if not any_of_allowed:
+        # Before repetition had a meaning, the last one counted.
+        values = values[-1:]
+    required: list[frozenset[str]] = []
+    forbidden: set[str] = set()
+    for value in map(str.strip, values):
+        if value.startswith("in:"):
+            required.append(_parse_any_of(value, allowed=any_of_allowed))
+            continue
+        for name in _trait_names(value, version):
+            if name.startswith("!"):
+                forbidden.add(name.removeprefix("!"))
+            else:
+                required.append(frozenset({name}))
+    return TraitRule(required=tuple(dict.fromkeys(required)), forbidden=frozenset(forbidden))
+
+
+def _parse_any_of(value: str, *, allowed: bool) -> frozenset[str]:
+    form = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC"
+    if not allowed:
+        reason = f"The format '{form}' only supported since microversion 1.39. Got: {value}"
+        raise HttpError(400, INVALID.format(reason))
+    names = value.removeprefix("in:").split(",")
+    if any(name.startswith("!") for name in names):
+        reason = f"The format '{form}' does not support forbidden traits. Got: {value}"
+        raise HttpError(400, INVALID.format(reason))
+    if "" in names:
+        raise _badly_formed_traits(form, f"Got an empty trait in: {value}")
+    return frozenset(names)
+
+
+def _trait_names(value: str, version: Version) -> list[str]:
+    may_forbid = version >= (1, 22)
+    form = "HW_CPU_X86_VMX,!CUSTOM_MAGIC" if may_forbid else "HW_CPU_X86_VMX,CUSTOM_MAGIC"
+    names = value.split(",")
+    if any(name in ("", "!") for name in names):
+        raise _badly_formed_traits(form, f"Got an empty trait in: {value}")
+    if any(name.startswith("!!" if may_forbid else "!") for name in names):
+        raise _badly_formed_traits(form, f"Got: {value}")
+    return names
+
+
+def _badly_formed_traits(form: str, got: str) -> HttpError:
+    reason = f"Expected 'required' parameter value of the form: {form}. {got}"
+    return HttpError(400, INVALID.format(reason))
+
+
+def conflicting_traits(rule: TraitRule) -> list[str]:
+    """Traits that are both required and forbidden, so that nothing could ever match."""
+    return sorted(
+        name
+        for names in rule.required
+        if len(names) == 1 and names <= rule.forbidden
+        for name in names
+    )
+
+
+def parse_aggregates(
+    values: Sequence[str], version: Version, *, parameter: str = "member_of"
+) -> AggregateRule:
+    """`member_of`, with or without a suffix, and what has the same form."""
+    if len(values) > 1 and version < (1, 24):
+        raise HttpError(400, "Multiple member_of parameters are not supported")
+    required: list[frozenset[str]] = []
+    forbidden: set[str] = set()
+    for value in values:
+        uuids = _aggregate_uuids(value, parameter)
+        if value.startswith("!"):
+            if version < (1, 32):
+                raise HttpError(
+                    400,
+                    "Forbidden member_of parameters are not supported in the specified "
+                    "microversion",
+                )
+            forbidden |= uuids
+        else:
+            required.append(uuids)
+    return AggregateRule(required=tuple(dict.fromkeys(required)), forbidden=frozenset(forbidden))
+
+
+def _aggregate_uuids(value: str, parameter: str) -> frozenset[str]:
+    text = value.removeprefix("!")
+    if text.startswith("in:"):
+        uuids = text.removeprefix("in:").split(",")
+    elif "," in text:
+        raise HttpError(
+            400,
+            f"Multiple values for '{parameter}' must be prefixed with the 'in:' or '!in:' keyword "
+            f"using the valid microversion. Got: {value}",
+        )
+    else:
+        uuids = [text]
+    for uuid in uuids:
+        if not is_uuid(uuid):
+            reason = f"Expected '{parameter}' parameter to contain valid UUID(s). Got: {uuid}"
+            raise HttpError(400, INVALID.format(reason))
+    return frozenset(map(canonical_uuid, uuids))
+
+
+def parse_in_tree(text: str, *, parameter: str = "in_tree") -> str:
+    """`in_tree`, with or without a suffix, and what has the same form."""
+    if not is_uuid(text):
+        reason = f"Expected '{parameter}' parameter to be a format of uuid. Got: {text}"
+        raise HttpError(400, INVALID.format(reason))
+    return canonical_uuid(text)

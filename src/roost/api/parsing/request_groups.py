@@ -1,0 +1,126 @@
+"""The groups of GET /allocation_candidates: parameters that belong together by their suffix."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from roost.api.http.error_response import HttpError
+from roost.api.http.error_table import QUERY_BAD_VALUE, QUERY_MISSING_VALUE
+from roost.api.parsing.query_string import (
+    Parameters,
+    conflicting_traits,
+    once,
+    parse_aggregates,
+    parse_in_tree,
+    parse_resources,
+    parse_traits,
+)
+from roost.api.versions import Version
+from roost.query import RequestGroup
+
+_KEY = re.compile(r"(resources|required|member_of|in_tree|in_subtree)(.*)", re.DOTALL)
+
+
+def parse_groups(parameters: Parameters, version: Version) -> tuple[RequestGroup, ...]:
+    """Every group that the parameters speak of, the one without a suffix first."""
+    keys = [match for match in map(_KEY.fullmatch, parameters) if match]
+    # In the order in which they came, but for the one without a suffix.
+    suffixes = sorted(dict.fromkeys(match[2] for match in keys), key=bool)
+    groups = tuple(_parse_group(parameters, suffix, version) for suffix in suffixes)
+    _refuse_missing_resources(groups, version)
+    _refuse_conflicting_traits(groups)
+    return groups
+
+
+def _parse_group(parameters: Parameters, suffix: str, version: Version) -> RequestGroup:
+    resources = once(parameters, f"resources{suffix}")
+    in_tree = once(parameters, f"in_tree{suffix}")
+    in_subtree = once(parameters, f"in_subtree{suffix}")
+    return RequestGroup(
+        suffix=suffix,
+        resources={} if resources is None else parse_resources(resources),
+        traits=parse_traits(parameters.get(f"required{suffix}", ()), version),
+        aggregates=parse_aggregates(parameters.get(f"member_of{suffix}", ()), version),
+        in_tree=None if in_tree is None else parse_in_tree(in_tree),
+        in_subtree=(
+            None if in_subtree is None else parse_in_tree(in_subtree, parameter="in_subtree")
+        ),
+    )
+
+
+def _refuse_missing_resources(groups: Sequence[RequestGroup], version: Version) -> None:
+    """Before 1.36 every group has resources; from then on one of them is enough."""
+    without = [group for group in groups if not group.resources]
+    if version >= (1, 36):
+        if len(without) == len(groups):
+            raise HttpError(
+                400,
+                "There must be at least one resources or resources[$S] parameter.",
+                QUERY_MISSING_VALUE,
+            )
+        return
+    # Forbidden traits alone do not make an orphan, and two spaces follow the first full stop of
+    # the one message: that is how clients have always seen it.
+    traits = sorted(f"required{group.suffix}" for group in without if group.traits.required)
+    if traits:
+        raise HttpError(
+            400,
+            "All traits parameters must be associated with resources.  Found the following "
+            f"orphaned traits keys: {', '.join(traits)}",
+        )
+    aggregates = sorted(f"member_of{group.suffix}" for group in without if group.aggregates)
+    if aggregates:
+        raise HttpError(
+            400,
+            "All member_of parameters must be associated with resources. Found the following "
+            f"orphaned member_of keys: {', '.join(aggregates)}",
+        )
+    if without:
+        raise HttpError(400, "All request groups must specify resources.")
+    if not groups:
+        raise HttpError(
+            400, "At least one request group (`resources` or `resources{$S}`) is required."
+        )
+
+
+def _refuse_conflicting_traits(groups: Iterable[RequestGroup]) -> None:
+    conflicts = [
+        f"required{group.suffix}: ({', '.join(names)})"
+        for group in groups
+        if (names := conflicting_traits(group.traits))
+    ]
+    if conflicts:
+        raise HttpError(
+            400,
+            "Conflicting required and forbidden traits found in the following traits keys: "
+            + ", ".join(conflicts),
+        )
+
+
+def parse_same_subtree(
+    values: Sequence[str], groups: Sequence[RequestGroup]
+) -> tuple[frozenset[str], ...]:
+    """Which groups must be served from one subtree; a group without resources must be in one."""
+    subtrees = [frozenset(name.strip() for name in value.split(",")) for value in values]
+    named = frozenset[str]().union(*subtrees)
+    if "" in named:
+        raise _bad_subtree(
+            "Empty string (unsuffixed group) can not be specified in `same_subtree` "
+        )
+    stray = [g.suffix for g in groups if not g.resources and g.suffix not in named]
+    if stray:
+        raise _bad_subtree(
+            "Resourceless suffixed group request should be specified in `same_subtree` query "
+            f"param: bad group(s) - {stray}."
+        )
+    suffixes = [group.suffix for group in groups]
+    unknown = sorted(named.difference(suffixes))
+    if unknown:
+        raise _bad_subtree(
+            f"Real suffixes should be specified in `same_subtree`: {unknown} not found in "
+            f"{suffixes}."
+        )
+    return tuple(dict.fromkeys(subtrees))
+
+
+def _bad_subtree(message: str) -> HttpError:
+    return HttpError(400, message, QUERY_BAD_VALUE)

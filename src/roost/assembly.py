@@ -1,0 +1,158 @@
+"""Puts the program together: settings -> store -> `Roost` -> application.
+
+The command line, the WSGI object and the client without a server all start here.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from roost.api.application import create_application
+from roost.api.handlers import probes
+from roost.api.http import error_table, wsgi_errors
+from roost.api.http.request_middleware import Application, Environ, StartResponse
+from roost.errors import Unavailable
+from roost.observe import logs
+from roost.service.service import Roost
+from roost.settings import (
+    DatabaseSettings,
+    Settings,
+    SettingsError,
+    embedded_database_path,
+    load_settings,
+)
+from roost.store import standard_names
+from roost.store.adoption.adopt import IncompleteIds
+from roost.store.connection.engine import InvalidDatabaseUrl
+from roost.store.migrations import migrate
+from roost.store.store import Store
+
+LOG = logging.getLogger(__name__)
+
+
+def build_application(
+    *,
+    settings: Settings | None = None,
+    database_url: str | None = None,
+    auth_strategy: str | None = None,
+    sync: bool | None = None,
+    stopping: threading.Event | None = None,
+) -> Application:
+    """The whole service in one object.
+
+    Without settings, they are read as configured; the two arguments after them win. The tables
+    are created or migrated before the first request that needs them if `sync`, or
+    [placement_database]sync_on_startup, says so, or if no database is configured and so the
+    embedded one is used. Requests that wait for changes end when `stopping` is set.
+    """
+    settings = load_settings() if settings is None else settings
+    if auth_strategy is not None:
+        settings = msgspec.structs.replace(settings, auth_strategy=auth_strategy)
+    if sync is None:
+        sync = settings.database.sync_on_startup
+    settings = settings.on_database(database_url)
+    return create_application(_open(settings, sync=sync, stopping=stopping))
+
+
+@contextmanager
+def open_application(settings: Settings, *, sync: bool) -> Iterator[Application]:
+    """The service for a while, in this process; it leaves no connection behind."""
+    roost = _open(settings, sync=sync)
+    try:
+        if sync:
+            roost.open()
+        yield create_application(roost)
+    finally:
+        roost.close()
+
+
+def incomplete_ids(settings: Settings) -> IncompleteIds:
+    """Whose the consumers are that nobody was named for."""
+    return IncompleteIds(
+        project=settings.incomplete_consumer_project_id, user=settings.incomplete_consumer_user_id
+    )
+
+
+def _open(
+    settings: Settings, *, sync: bool | None, stopping: threading.Event | None = None
+) -> Roost:
+    store = open_store(settings)
+    sync = settings.database.connection is None if sync is None else sync
+
+    def prepare() -> None:
+        if sync:
+            migrate.sync(store.engine, incomplete_ids(settings))
+        standard_names.synchronise(store)
+
+    return Roost(store, settings, prepare, stopping)
+
+
+def open_store(settings: Settings) -> Store:
+    """The database of these settings; nothing is connected yet."""
+    database = settings.database
+    if database.connection is None:
+        # A path that somebody gave is right or wrong; this one is our own.
+        embedded_database_path().parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return _open_store(settings.database_url, database)
+    except InvalidDatabaseUrl as error:
+        raise SettingsError(f"[placement_database]connection cannot be used: {error}") from error
+
+
+def _open_store(url: str, database: DatabaseSettings) -> Store:
+    return Store.open(
+        url,
+        max_pool_size=database.max_pool_size,
+        max_overflow=database.max_overflow,
+        pool_timeout=database.pool_timeout,
+        connection_recycle_time=database.connection_recycle_time,
+        connection_parameters=database.connection_parameters,
+        mysql_sql_mode=database.mysql_sql_mode,
+        mysql_wsrep_sync_wait=database.mysql_wsrep_sync_wait,
+        sqlite_synchronous=database.sqlite_synchronous,
+    )
+
+
+def build_configured() -> Application:
+    """The service as it is configured, with its logs: for servers that configure neither."""
+    settings = load_settings()
+    logs.configure(settings)
+    return build_application(settings=settings)
+
+
+class LazyApplication:
+    """Builds an application with its first request, in the process that serves it.
+
+    While the application cannot be built, requests get a 503 that says why, and `/livez` is
+    answered: the process runs, and restarting it would not help.
+    """
+
+    def __init__(self, build: Callable[[], Application]) -> None:
+        self._build = build
+        self._lock = threading.Lock()
+        self._application: Application | None = None
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        # Threads that arrive at the same time wait for the first one to build.
+        if self._application is None:
+            with self._lock:
+                if self._application is None:
+                    try:
+                        self._application = self._build()
+                    except SettingsError as error:
+                        return self._answer_unbuilt(error, environ, start_response)
+        return self._application(environ, start_response)
+
+    def _answer_unbuilt(
+        self, error: SettingsError, environ: Environ, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        if environ.get("PATH_INFO") == probes.LIVEZ:
+            return probes.answer_livez(start_response)
+        # The server runs already; its operator finds the reason in its log.
+        LOG.error("not started: %s", error)
+        return wsgi_errors.refuse(
+            error_table.to_http(Unavailable(str(error))), environ, start_response
+        )

@@ -1,0 +1,99 @@
+"""Searches: where a request fits, why it does not, and how many more of it fit."""
+
+import time
+from random import Random
+
+from roost.errors import ProviderNotFound
+from roost.model import Value
+from roost.observe import metrics
+from roost.operations.known_names import check_query
+from roost.query import CandidateQuery, Position
+from roost.reasons import Explanation
+from roost.search.answer import Layout
+from roost.search.capacity import fill
+from roost.search.explain.explain import explain
+from roost.search.find import find
+from roost.service.service import Roost
+
+
+class WrittenCandidates(Value, frozen=True, kw_only=True):
+    """An answer as text, in the layout that was asked for."""
+
+    candidates: list[str]  # texts of one or more candidates each
+    summaries: list[bytes]  # texts of one or more providers each
+    next: Position | None = None  # where the next page begins, if there is one
+
+
+def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> WrittenCandidates:
+    settings = roost.settings
+    stopwatch = metrics.Stopwatch()
+    with roost.view() as index:
+        stopwatch.lap(metrics.SEARCH_CATCH_UP)
+        check_query(index, query)
+        answer = find(
+            index,
+            query,
+            limit_max=settings.max_allocation_candidates,
+            depth_first=settings.depth_first,
+            random=Random() if settings.randomize_allocation_candidates else None,
+        )
+        stopwatch.lap(metrics.SEARCH_FIND)
+        # Written while the index stands still, since what is written is kept with it.
+        written = WrittenCandidates(
+            candidates=answer.write_candidates(layout),
+            summaries=answer.write_summaries(layout),
+            next=answer.next,
+        )
+    stopwatch.lap(metrics.SEARCH_RENDER)
+    metrics.SEARCH_CANDIDATES.observe(answer.count)
+    return written
+
+
+def explain_candidates(
+    roost: Roost, *, query: CandidateQuery, tree_uuid: str | None = None
+) -> Explanation:
+    """With the UUID of a provider, about the tree that it stands in."""
+    with roost.view() as index:
+        check_query(index, query)
+        root = None
+        if tree_uuid is not None:
+            row = index.row_of_uuid.get(tree_uuid)
+            if row is None:
+                raise ProviderNotFound(tree_uuid)
+            root = int(index.rows.root[row])
+        deadline = time.monotonic() + SECONDS_MAX
+        return explain(index, query, root=root, may_go_on=lambda: time.monotonic() < deadline)
+
+
+# The index stands still for as long as it is filled, so others wait.
+SECONDS_MAX = 1.0
+
+
+class TreeCapacity(Value, frozen=True, kw_only=True):
+    """How many of the requests that fit take something from one tree."""
+
+    uuid: str  # of the root
+    name: str
+    count: int
+
+
+class Capacity(Value, frozen=True, kw_only=True):
+    count: int
+    trees: tuple[TreeCapacity, ...]  # those that fit most first
+    complete: bool  # False: at least so many
+
+
+def count_capacity(roost: Roost, *, query: CandidateQuery) -> Capacity:
+    with roost.view() as index:
+        check_query(index, query)
+        deadline = time.monotonic() + SECONDS_MAX
+        filling = fill(index, query, may_go_on=lambda: time.monotonic() < deadline)
+        trees = (
+            TreeCapacity(uuid=index.uuids[root], name=index.names[root], count=count)
+            for root, count in filling.by_root.items()
+        )
+        return Capacity(
+            count=filling.count,
+            trees=tuple(sorted(trees, key=lambda tree: (-tree.count, tree.name))),
+            complete=filling.complete,
+        )

@@ -1,0 +1,125 @@
+"""Providers: created, renamed, moved, deleted, read and listed."""
+
+import msgspec
+
+from roost.errors import InvalidParent, ProviderNotFound, UnknownParent
+from roost.model import (
+    Provider,
+)
+from roost.operations.known_names import check_classes, check_traits
+from roost.query import ProviderQuery
+from roost.search.index.index import Index
+from roost.search.index.nodes import moment
+from roost.search.providers import select
+from roost.service.service import Roost
+from roost.store.tables.providers import ProviderRecord
+from roost.store.transaction import Transaction
+
+
+def read_provider(roost: Roost, *, uuid: str) -> Provider:
+    with roost.view() as index:
+        return _provider(index, index.row(uuid))
+
+
+def list_providers(roost: Roost, *, query: ProviderQuery) -> list[Provider]:
+    with roost.view() as index:
+        check_classes(index, query.resources)
+        check_traits(index, [query.traits])
+        return [_provider(index, row) for row in select(index, query)]
+
+
+def create_provider(roost: Roost, *, uuid: str, name: str, parent_uuid: str | None) -> Provider:
+    """A new provider, below `parent_uuid` or as the root of a tree of its own."""
+    if parent_uuid == uuid:
+        raise InvalidParent(
+            "parent provider UUID cannot be same as UUID. "
+            "Please set parent provider UUID to None if there is no parent."
+        )
+
+    def unit(tx: Transaction) -> Provider:
+        parent = None
+        if parent_uuid is not None:
+            parent = tx.providers.find(parent_uuid)
+            if parent is None:
+                raise UnknownParent()
+            tx.trees.hold([parent])
+        tx.providers.check_free(name, uuid)
+        return tx.providers.insert(uuid, name, parent)
+
+    return roost.run(unit)
+
+
+def update_provider(
+    roost: Roost,
+    *,
+    uuid: str,
+    name: str,
+    parent_uuid: str | msgspec.UnsetType | None,
+    may_reparent: bool,
+) -> Provider:
+    """Rename a provider and, where a parent is given, move it below that (None: below nobody).
+
+    Without `may_reparent` a provider that has a parent keeps it. Generations stay as they are.
+    """
+
+    def unit(tx: Transaction) -> Provider:
+        before = tx.providers.find(uuid)
+        if before is None:
+            raise ProviderNotFound(uuid)
+        moved: set[int] = set()
+        if parent_uuid is not msgspec.UNSET and parent_uuid != before.parent_uuid:
+            moved = _move(tx, before, parent_uuid, may_reparent)
+        tx.providers.check_free(name, except_id=before.id)
+        tx.providers.rename(before, name)
+        after = tx.providers.lock_all([uuid], moved)
+        if uuid not in after:
+            raise ProviderNotFound(uuid)
+        tx.providers.stay(after.values())
+        return after[uuid].value()
+
+    return roost.run(unit)
+
+
+def _move(
+    tx: Transaction, provider: ProviderRecord, parent_uuid: str | None, may_reparent: bool
+) -> set[int]:
+    """Move a provider; the ids of all that moved with it, and its own."""
+    parent = None
+    if parent_uuid is not None:
+        parent = tx.providers.find(parent_uuid)
+        if parent is None:
+            raise UnknownParent()
+    if provider.parent_id is not None and not may_reparent:
+        verb = "un-parenting" if parent is None else "re-parenting"
+        raise InvalidParent(f"{verb} a provider is not currently allowed.")
+    # From here on no other process changes the shape of these trees. Without that, two moves,
+    # each of them harmless, could close a loop together.
+    tx.trees.hold([provider] if parent is None else [provider, parent])
+    below = tx.trees.below(provider)
+    if parent is not None and parent.id in below:
+        raise InvalidParent("creating loop in the provider tree is not allowed.")
+    tx.trees.move(provider, parent, below)
+    return below
+
+
+def delete_provider(roost: Roost, *, uuid: str) -> None:
+    """Remove a provider that has no children and of whom nobody holds anything."""
+
+    def unit(tx: Transaction) -> None:
+        provider = tx.providers.lock(uuid)
+        tx.providers.check_childless(provider)
+        tx.allocations.check_none(provider)
+        tx.providers.delete(provider)
+
+    roost.run(unit)
+
+
+def _provider(index: Index, row: int) -> Provider:
+    return Provider(
+        uuid=index.uuids[row],
+        name=index.names[row],
+        generation=int(index.rows.generation[row]),
+        parent_uuid=index.parent_uuid(row),
+        root_uuid=index.root_uuid(row),
+        modified=moment(float(index.rows.modified[row])),
+    )

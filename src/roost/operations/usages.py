@@ -1,0 +1,32 @@
+"""How much is used: of one provider, and by the consumers of a project."""
+
+from roost.model import (
+    ConsumerTypeUsage,
+    ProviderUsages,
+)
+from roost.service.service import Roost
+
+
+def read_usages(roost: Roost, *, provider_uuid: str) -> ProviderUsages:
+    with roost.view() as index:
+        row = index.row(provider_uuid)
+        return ProviderUsages(
+            generation=int(index.rows.generation[row]),
+            usages={index.classes.names[stock.class_id]: stock.used for stock in index.stocks(row)},
+        )
+
+
+def read_project_usages(
+    roost: Roost,
+    *,
+    project_id: str,
+    user_id: str | None = None,
+    consumer_type: str | None = None,
+) -> list[ConsumerTypeUsage]:
+    """What the consumers of a project use together: one entry for each type of consumer.
+
+    `consumer_type` narrows to one type; `unknown` is that of consumers without one.
+    """
+    return roost.store.reads.project_usages(
+        project_id, user_id=user_id, consumer_type=consumer_type
+    )

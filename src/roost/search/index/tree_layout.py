@@ -1,0 +1,204 @@
+"""Whole trees on their way into the index: rows of the tables in, columns in depth-first order out.
+
+All providers of a cloud pass through here when a process starts, so nothing is done for a row by
+itself that can be done for all rows at once.
+"""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from roost.changes import (
+    AGGREGATE_KINDS,
+    INVENTORY_KINDS,
+    PROVIDER_KINDS,
+    TRAIT_KINDS,
+    USAGE_KINDS,
+    Rows,
+    TableColumns,
+)
+from roost.search.index.columns import CAPACITY_MAX, Integers, bare
+
+Numbers = npt.NDArray[Any]
+
+
+class Forest:
+    """The providers among some rows, each known by its place in depth-first order."""
+
+    def __init__(self, rows: Rows) -> None:
+        ids, uuids, names, generation, _, parents, modified = _columns(
+            rows.providers, PROVIDER_KINDS
+        )
+        # No provider has the id 0.
+        parent_ids = np.array([parent or 0 for parent in parents], dtype=np.int64)
+        order = np.asarray(_depth_first(bare(_Places(np.asarray(ids)).of(parent_ids))))
+        self.count = len(order)
+        self.ids: Integers = np.asarray(ids)[order]
+        self.uuids: list[str] = [uuids[place] for place in bare(order)]
+        self.names: list[str] = [names[place] for place in bare(order)]
+        self.generation: Integers = np.asarray(generation)[order]
+        self.modified: Numbers = np.asarray(modified)[order]
+        self._places = _Places(self.ids)
+        self.parent = self._places.of(parent_ids[order])  # -1 for a root
+        # Trees are adjacent: the root of each place is the last one that came.
+        everyone = np.arange(self.count)
+        self.root: Integers = np.maximum.accumulate(np.where(self.parent < 0, everyone, 0))
+        self.last = _last(bare(self.parent))
+        self._rows = rows
+
+    def trait_sets(self) -> Iterator[tuple[int, ...]]:
+        """For each place its trait ids, ascending."""
+        owners, traits = self._owned(self._rows.traits, TRAIT_KINDS)
+        order = np.lexsort((traits, owners))
+        return self._grouped(owners[order], bare(traits[order]))
+
+    def aggregate_sets(self) -> Iterator[tuple[str, ...]]:
+        """For each place its aggregates, in the order in which they came."""
+        owners, aggregates = self._owned(self._rows.aggregates, AGGREGATE_KINDS)
+        order = np.argsort(owners, kind="stable")
+        return self._grouped(owners[order], aggregates[order].tolist())
+
+    def stocks(self) -> "Stocks":
+        owners, classes, *numbers = self._owned(self._rows.inventories, INVENTORY_KINDS)
+        return Stocks(owners, classes, numbers, self._owned(self._rows.usages, USAGE_KINDS))
+
+    def class_sets(self, stocks: "Stocks") -> Iterator[tuple[int, ...]]:
+        """For each place the ids of the classes it has an inventory of, ascending."""
+        order = np.argsort(stocks.owners, kind="stable")
+        return self._grouped(stocks.owners[order], bare(stocks.classes[order]))
+
+    def _owned(self, rows: Sequence[Any], kinds: str) -> list[Numbers]:
+        """The columns of rows that begin with a provider's id, with its place instead.
+
+        Without the rows of providers that are not here: nothing in the tables forbids them.
+        """
+        ids, *others = _columns(rows, kinds)
+        places = self._places.of(ids)
+        here = places >= 0
+        objects = {"-": object}
+        return [
+            places[here],
+            *(
+                np.asarray(column, dtype=objects.get(kind))[here]
+                for kind, column in zip(kinds[1:], others, strict=True)
+            ),
+        ]
+
+    def _grouped(self, owners: Integers, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        """For each place its values; `owners` ascend."""
+        start = 0
+        for end in bare(np.searchsorted(owners, np.arange(self.count), side="right")):
+            yield tuple(values[start:end])
+            start = end
+
+
+class Stocks:
+    """Inventories, by class and then by place."""
+
+    def __init__(
+        self,
+        owners: Integers,
+        classes: Integers,
+        numbers: Sequence[Numbers],
+        usages: Sequence[Numbers],
+    ) -> None:
+        order = np.lexsort((owners, classes))
+        self.owners, self.classes = owners[order], classes[order]
+        total, reserved, min_unit, max_unit, step_size, ratio, modified = (
+            column[order] for column in numbers
+        )
+        self._columns: dict[str, Numbers] = {
+            "row": self.owners,
+            "total": total,
+            "reserved": reserved,
+            "min_unit": min_unit,
+            "max_unit": max_unit,
+            "step_size": step_size,
+            "allocation_ratio": ratio,
+            "capacity": _capacity(total, reserved, ratio),
+            "used": self._used(*usages),
+            "modified": modified,
+        }
+
+    def by_class(self, first_row: int) -> Iterator[tuple[int, dict[str, Numbers]]]:
+        """The columns of each class, for trees that begin in that row."""
+        for class_id in np.unique(self.classes).tolist():
+            part = slice(*np.searchsorted(self.classes, (class_id, class_id + 1)))
+            columns = {name: column[part] for name, column in self._columns.items()}
+            yield class_id, {**columns, "row": columns["row"] + first_row}
+
+    def _used(self, owners: Integers, classes: Integers, amounts: Integers) -> Integers:
+        """What is used of each; usage without an inventory is nowhere to be seen."""
+        found = _Places(_pair(self.classes, self.owners)).of(_pair(classes, owners))
+        used = np.zeros(len(self.owners), dtype=np.int64)
+        used[found[found >= 0]] = amounts[found >= 0]
+        return used
+
+
+class _Places:
+    """Where in a column a number stands."""
+
+    def __init__(self, column: Integers) -> None:
+        self._order = np.argsort(column, kind="stable")
+        self._sorted = column[self._order]
+
+    def of(self, wanted: npt.ArrayLike) -> Integers:
+        """The place of each; -1 for one that is not there."""
+        numbers = np.asarray(wanted, dtype=np.int64)
+        if not len(self._sorted):
+            return np.full(len(numbers), -1)
+        found = np.searchsorted(self._sorted, numbers)
+        found[found == len(self._sorted)] = 0
+        places: Integers = np.where(self._sorted[found] == numbers, self._order[found], -1)
+        return places
+
+
+def _pair(first: Integers, second: Integers) -> Integers:
+    """Two columns of numbers below 2^31 as one."""
+    pairs: Integers = (first << 32) | second
+    return pairs
+
+
+def _columns(rows: Sequence[Any], kinds: str) -> list[Any]:
+    table = rows if isinstance(rows, TableColumns) else TableColumns(kinds, rows)
+    return table.columns
+
+
+def _depth_first(parents: Sequence[int]) -> Sequence[int]:
+    """The places of providers in depth-first order, given the places of their parents."""
+    nobody = -1
+    next_sibling = array("q", [nobody]) * len(parents)
+    first_child = array("q", [nobody]) * (len(parents) + 1)  # those of nobody, the roots, at -1
+    for place in range(len(parents) - 1, -1, -1):
+        next_sibling[place] = first_child[parents[place]]
+        first_child[parents[place]] = place
+    order = array("q")
+    # Without recursion: a tree may be deeper than Python's stack.
+    stack = [first_child[nobody]]
+    while stack:
+        place = stack.pop()
+        if place != nobody:
+            order.append(place)
+            stack += (next_sibling[place], first_child[place])
+    return order
+
+
+def _last(parents: Sequence[int]) -> Integers:
+    """The last place of each subtree, given the parents in depth-first order."""
+    last = array("q", range(len(parents)))
+    # Children before parents: each hands up where its own subtree ends.
+    for place in range(len(parents) - 1, -1, -1):
+        parent = parents[place]
+        if parent >= 0 and last[parent] < last[place]:
+            last[parent] = last[place]
+    return np.asarray(last)
+
+
+def _capacity(total: Integers, reserved: Integers, ratio: Numbers) -> Integers:
+    """`column_capacity` of many."""
+    exact = (total - reserved) * ratio
+    capacity: Integers = np.clip(exact, 0, CAPACITY_MAX).astype(np.int64)
+    return capacity

@@ -1,0 +1,103 @@
+"""Sharing providers: who lends to which tree."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from roost.search.index.columns import Integers, Mask, ragged_range
+from roost.search.index.index import Index
+from roost.search.match import Slot
+
+
+class Lending:
+    """For each set of aggregates: the rows that share through one of them, by provider id.
+
+    Rows move as trees change and ids do not, so that all processes have the same order. Kept with
+    the index for as long as the same providers share; sets that are new are added.
+    """
+
+    def __init__(self, sharing: Integers) -> None:
+        self._sharing = sharing
+        self._known = 0  # how many sets have been looked at
+        self.rows: Integers = np.empty(0, dtype=np.int64)
+        self.start: Integers = np.empty(0, dtype=np.int64)
+        self.count: Integers = np.empty(0, dtype=np.int64)
+
+    @classmethod
+    def of(cls, index: Index, sharing: Integers) -> "Lending":
+        lending = index.lending
+        if not isinstance(lending, Lending) or lending._sharing is not sharing:
+            lending = index.lending = cls(sharing)
+        lending._add_new(index)
+        return lending
+
+    def _add_new(self, index: Index) -> None:
+        sets = index.aggregate_sets.members
+        if self._known == len(sets):
+            return
+        lists = [
+            _by_id(index, set().union(*(index.sharing.get(name, ()) for name in names)))
+            for names in sets[self._known :]
+        ]
+        counts = np.array([len(rows) for rows in lists], dtype=np.int64)
+        self.start = np.concatenate([self.start, len(self.rows) + np.cumsum(counts) - counts])
+        self.count = np.concatenate([self.count, counts])
+        added = np.array([row for rows in lists for row in rows], dtype=np.int64)
+        self.rows = np.concatenate([self.rows, added])
+        self._known = len(sets)
+
+
+def _by_id(index: Index, rows: Iterable[int]) -> list[int]:
+    return sorted(rows, key=lambda row: index.ids[row])
+
+
+def lenders_of(index: Index, root: int) -> list[int]:
+    """The rows that share with a tree without standing in it, by provider id."""
+    aggregates = index.aggregate_sets.members[int(index.rows.tree_aggregates[root])]
+    sharing = {row for name in aggregates for row in index.sharing.get(name, ())}
+    return _by_id(index, sharing.difference(index.tree_rows(root)))
+
+
+class Lenders:
+    """The providers that can fill a slot for trees other than their own."""
+
+    def __init__(self, index: Index, slot: Slot, sharing: Integers) -> None:
+        self._index = index
+        self._sharing = sharing
+        self._rows = slot.shared(index, sharing) if len(sharing) else sharing
+        # For each set of aggregates: whether a tree with it can borrow; None if nobody lends.
+        self.reach = self._reach(self._rows)
+
+    def reach_of(self, trait_sets: Mask) -> Mask | None:
+        """Like `reach`, of those lenders alone whose traits are among these sets."""
+        return self._reach(self._rows[trait_sets[self._index.rows.traits[self._rows]]])
+
+    def _reach(self, rows: Integers) -> Mask | None:
+        if not len(rows):
+            return None
+        aggregates = {name for row in rows.tolist() for name in self._index.row_aggregates(row)}
+        return self._index.aggregate_sets.holding_any(aggregates)
+
+    def added_to(
+        self, local: Integers, start: Integers, count: Integers, roots: Integers
+    ) -> tuple[Integers, Integers, Integers]:
+        """The ragged lists of what trees have themselves, each followed by what it can borrow."""
+        rows = self._index.rows
+        lending = Lending.of(self._index, self._sharing)
+        sets = rows.tree_aggregates[roots]
+        offered = lending.count[sets]
+        borrowed = lending.rows[ragged_range(lending.start[sets], offered)]
+        trees = np.repeat(np.arange(len(roots)), offered)
+        # Who shares need not have what the slot asks for; and what stands in the tree itself is
+        # there already.
+        wanted = (borrowed < roots[trees]) | (borrowed > rows.last[roots][trees])
+        if len(self._rows) < len(self._sharing):
+            wanted &= np.isin(borrowed, self._rows)
+        borrowed = borrowed[wanted]
+        lent = np.bincount(trees[wanted], minlength=len(roots))
+        counts = count + lent
+        begins = np.cumsum(counts) - counts
+        flat = np.empty(int(counts.sum()), dtype=np.int64)
+        flat[ragged_range(begins, count)] = local[ragged_range(start, count)]
+        flat[ragged_range(begins + count, lent)] = borrowed
+        return flat, begins, counts

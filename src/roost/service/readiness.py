@@ -1,0 +1,100 @@
+"""Whether this process can answer just now: really asked, and within a bound of time."""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextvars import copy_context
+
+from roost.errors import Unavailable
+from roost.service.service import Roost
+
+LOG = logging.getLogger(__name__)
+
+# Whoever asks should be a little more patient than this, to be told what it is that takes so long.
+SECONDS_MAX = 4.0
+
+OK = "ok"
+NOT_ASKED = "not asked"
+
+# What was found, by the name of each check.
+Checks = dict[str, str]
+
+
+class Readiness:
+    """Asks the database, then lets the index catch up. One for each process."""
+
+    def __init__(self, roost: Roost, seconds_max: float = SECONDS_MAX) -> None:
+        self._roost = roost
+        self._seconds_max = seconds_max
+        self._lock = threading.Lock()
+        self._attempt: _Attempt | None = None
+
+    def check(self) -> Checks:
+        """What holds now; a check that takes too long counts as failed."""
+        checks = self._current_attempt().wait(self._seconds_max)
+        if not is_ready(checks):
+            LOG.warning(
+                "not ready: %s", ", ".join(f"{name}: {found}" for name, found in checks.items())
+            )
+        return checks
+
+    def _current_attempt(self) -> "_Attempt":
+        # A database that does not answer must not cost a thread each time that somebody asks.
+        with self._lock:
+            if self._attempt is None or self._attempt.is_over:
+                self._attempt = _Attempt(
+                    {"database": self._reach_database, "index": self._roost.follow}
+                )
+            return self._attempt
+
+    def _reach_database(self) -> None:
+        self._roost.open()
+        self._roost.store.reach()
+
+
+def is_ready(checks: Checks) -> bool:
+    return all(found == OK for found in checks.values())
+
+
+class _Attempt:
+    """Checks that run one after the other, in a thread that can be left behind."""
+
+    def __init__(self, steps: dict[str, Callable[[], None]]) -> None:
+        self._steps = steps
+        self._found = dict.fromkeys(steps, NOT_ASKED)
+        self._over = threading.Event()
+        # What it logs belongs to the request that asked.
+        run = copy_context().run
+        threading.Thread(target=run, args=[self._run], name="readiness", daemon=True).start()
+
+    @property
+    def is_over(self) -> bool:
+        return self._over.is_set()
+
+    def wait(self, seconds: float) -> Checks:
+        self._over.wait(seconds)
+        return dict(self._found)
+
+    def _run(self) -> None:
+        try:
+            for name, step in self._steps.items():
+                self._found[name] = "no answer yet"
+                if not self._passes(name, step):
+                    return
+        finally:
+            self._over.set()
+
+    def _passes(self, name: str, step: Callable[[], None]) -> bool:
+        try:
+            step()
+        except Unavailable as error:
+            # The reason is for the log: it names hosts, and anybody may ask.
+            LOG.warning("%s: %s", name, error)
+            self._found[name] = "unavailable"
+            return False
+        except Exception:
+            LOG.exception("%s cannot be checked", name)
+            self._found[name] = "failed"
+            return False
+        self._found[name] = OK
+        return True

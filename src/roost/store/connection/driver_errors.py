@@ -1,0 +1,124 @@
+"""What goes wrong in a database, told apart by what to do about it.
+
+oslo.db turns driver errors into its own (DBDeadlock, DBDuplicateEntry, ...). Here is what it
+leaves out, and the one place that says what is worth another try and what means that the
+database is away.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from oslo_db import exception as driver  # type: ignore[import-untyped]
+from oslo_db.sqlalchemy import exc_filters  # type: ignore[import-untyped]
+from sqlalchemy import Engine
+from sqlalchemy import exc as sql
+
+from roost.errors import BadRequest, Unavailable
+from roost.observe import metrics
+
+
+class RetryNeeded(Exception):
+    """Somebody else wrote what this unit of work had read: run the whole unit again."""
+
+
+class RetryAtOnce(RetryNeeded):
+    """What this unit of work took for known was not so: run it again, without waiting.
+
+    A unit may ask for that once; it then reads what it had taken for known.
+    """
+
+
+# The unit was rolled back as a whole, and running it again sees what got in its way: a lost
+# race, or a row that appeared (duplicate) or vanished (reference) since the unit looked.
+RETRYABLE = (
+    RetryNeeded,
+    driver.DBDeadlock,
+    driver.DBConsistencyError,
+    driver.DBDuplicateEntry,
+    driver.DBReferenceError,
+)
+
+_SERIALIZATION_FAILURE = "40001"  # the SQLSTATE of a transaction that lost a race
+# SQLSTATE classes: connection, out of resources, shutting down or starting.
+_POSTGRESQL_AWAY = ("08", "53", "57P")
+
+# A database that is there and cannot be used: full, broken or read-only.
+_UNUSABLE = (
+    *("readonly database", "disk is full", "disk I/O error", "malformed"),
+    *("(1021,", "(1114,"),
+)
+_NO_TABLES = ("(1146,", "UndefinedTable")
+
+
+# What oslo.db leaves out, told to its own registry, which asks these before its general rules.
+
+
+@exc_filters.filters("postgresql", sql.OperationalError, r".*")  # type: ignore[untyped-decorator]
+def _postgresql_failure(error: sql.OperationalError, *_: object) -> None:
+    state = getattr(error.orig, "sqlstate", None)
+    if state == _SERIALIZATION_FAILURE:
+        raise driver.DBDeadlock(error)
+    # Whatever the server says has a state. What has none did not come from a server.
+    if state is None or state.startswith(_POSTGRESQL_AWAY):
+        raise driver.DBConnectionError(error)
+
+
+# Too many connections, or shutting down.
+@exc_filters.filters(  # type: ignore[untyped-decorator]
+    "mysql", sql.OperationalError, r".*\((1040|1053|1203),"
+)
+def _mysql_away(error: sql.OperationalError, *_: object) -> None:
+    raise driver.DBConnectionError(error)
+
+
+# A server that no longer takes writes has a successor. New connections may lead to it, those that
+# are open never will.
+@exc_filters.filters(  # type: ignore[untyped-decorator]
+    "mysql", sql.OperationalError, r".*\((1290|1836),"
+)
+@exc_filters.filters(  # type: ignore[untyped-decorator]
+    "postgresql", sql.InternalError, r".*read-only transaction"
+)
+def _read_only(error: sql.DBAPIError, *_: object) -> None:
+    raise driver.DBConnectionError(error)
+
+
+@exc_filters.filters(  # type: ignore[untyped-decorator]
+    "sqlite", sql.OperationalError, r".*database (table |schema )?is locked"
+)
+def _sqlite_busy(error: sql.OperationalError, *_: object) -> None:
+    raise driver.DBDeadlock(error)
+
+
+def register(engine: Engine) -> None:
+    """Convert the errors of this engine's driver."""
+    exc_filters.register_engine(engine)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Everything that means "the database is away" leaves as `Unavailable`."""
+    try:
+        yield
+    except (driver.DBDataError, driver.DBInvalidUnicodeParameter) as error:
+        raise BadRequest("The request holds a value that the database cannot hold.") from error
+    except driver.DBNonExistentTable as error:
+        raise Unavailable("The database has no tables yet: run `roost db sync`.") from error
+    except (driver.DBConnectionError, driver.DBNonExistentDatabase) as error:
+        raise Unavailable(f"The database cannot be reached, or written: {error}") from error
+    except driver.DBDeadlock as error:
+        # Of a read: on Galera the node could not get in step with the cluster in time. A write
+        # does not come here with it, it is retried.
+        raise Unavailable(f"The database is not ready: {error}") from error
+    except sql.TimeoutError as error:
+        metrics.CONNECTION_TIMEOUTS.inc()
+        raise Unavailable("All connections to the database are in use.") from error
+    except (sql.DBAPIError, driver.DBError) as error:
+        message = str(error)
+        if any(text in message for text in _NO_TABLES):
+            raise Unavailable("The database has no tables yet: run `roost db sync`.") from error
+        if any(text in message for text in _UNUSABLE):
+            raise Unavailable(f"The database cannot be used: {error}") from error
+        if "NUL (0x00)" in message or "surrogates not allowed" in message:
+            raise BadRequest("The request holds a value that the database cannot hold.") from error
+        raise

@@ -1,0 +1,190 @@
+"""Writes of the hot path: compiled once, put off, and then sent to the database together.
+
+SQLAlchemy looks a statement up, fills it in and reads its outcome with more care than a
+statement needs that is always the same. And to wait for the outcome of each before the next one
+is sent costs a round trip each, while others wait for the locks. So these statements are compiled
+once; what a transaction wants to write is gathered; and one execution sends it all and looks
+whether as many rows were written as should be.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Dialect, Engine, Executable, Table, bindparam, event
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+
+from roost.store.connection.driver_errors import RetryNeeded
+
+Values = Mapping[str, Any]
+
+# So many rows are one statement at most.
+ROWS_MAX = 64
+
+# Between the statements of a batch, for those who look at what is sent.
+STATEMENT_END = ";\n"
+
+# The execution option that carries a batch to the driver.
+_BATCH = "roost_batch"
+
+
+class Write(NamedTuple):
+    """One statement with its values, in the words of one dialect."""
+
+    text: str
+    values: Any
+    expected: int | None  # how many rows it must write; None: any number
+    reason: str  # what it means if it did not
+
+
+class _Text(NamedTuple):
+    text: str
+    constants: Values  # parameters that the statement brings along
+    converters: Mapping[str, Callable[[Any], Any]]
+    order: Sequence[str] | None  # where parameters have places instead of names
+
+    def fill(self, values: Values) -> Any:
+        filled = {**self.constants, **values}
+        for name, convert in self.converters.items():
+            filled[name] = convert(filled[name])
+        return filled if self.order is None else tuple(filled[name] for name in self.order)
+
+
+class Prepared:
+    """One statement, whose parameters are given by name."""
+
+    def __init__(self, statement: Executable) -> None:
+        self._statement: Any = statement
+        self._texts: dict[str, _Text] = {}
+
+    def write(
+        self, dialect: Dialect, values: Values, *, expected: int | None = None, reason: str = ""
+    ) -> Write:
+        found = self._texts.get(dialect.name)
+        if found is None:
+            compiled = self._statement.compile(dialect=dialect)
+            found = self._texts[dialect.name] = _Text(
+                text=str(compiled),
+                constants={k: v for k, v in compiled.params.items() if v is not None},
+                converters=dict(compiled._bind_processors),
+                order=compiled.positiontup if compiled.positional else None,
+            )
+        return Write(found.text, found.fill(values), expected, reason)
+
+
+class PreparedInsert:
+    """Rows for a table, with these columns.
+
+    With `replacing`, a row that agrees with an existing one in these columns takes its place.
+    """
+
+    def __init__(self, table: Table, columns: Sequence[str], replacing: Sequence[str] = ()) -> None:
+        self._table = table
+        self._columns = tuple(columns)
+        self._replacing = tuple(replacing)
+        self._statements: dict[tuple[str, int], Prepared] = {}
+
+    def writes(self, dialect: Dialect, rows: Sequence[Values]) -> Iterable[Write]:
+        for start in range(0, len(rows), ROWS_MAX):
+            some = rows[start : start + ROWS_MAX]
+            values = {f"{name}_{n}": row[name] for n, row in enumerate(some) for name in row}
+            yield self._statement(dialect.name, len(some)).write(dialect, values)
+
+    def _statement(self, dialect: str, count: int) -> Prepared:
+        found = self._statements.get((dialect, count))
+        if found is None:
+            found = self._statements[dialect, count] = Prepared(self._build(dialect, count))
+        return found
+
+    def _build(self, dialect: str, count: int) -> Any:
+        rows = [
+            {
+                name: bindparam(f"{name}_{n}", type_=self._table.c[name].type)
+                for name in self._columns
+            }
+            for n in range(count)
+        ]
+        statement: Any = _INSERT[dialect](self._table).inline().values(rows)
+        if not self._replacing:
+            return statement
+        others = [name for name in self._columns if name not in self._replacing]
+        if dialect == "mysql":
+            new = {name: statement.inserted[name] for name in others}
+            return statement.on_duplicate_key_update(new)
+        new = {name: statement.excluded[name] for name in others}
+        keys = [self._table.c[name] for name in self._replacing]
+        return statement.on_conflict_do_update(index_elements=keys, set_=new)
+
+
+_INSERT: Mapping[str, Callable[[Table], Any]] = {
+    "sqlite": sqlite.insert,
+    "postgresql": postgresql.insert,
+    "mysql": mysql.insert,
+}
+
+
+# ---------------------------------------------------------------------------------------------
+# Sending
+
+
+def send(connection: Connection, writes: Sequence[Write]) -> None:
+    """Send all of them at once; `RetryNeeded` if one did not write what it should have."""
+    if not writes:
+        return
+    counts: list[int] = []
+    connection.exec_driver_sql(
+        STATEMENT_END.join([write.text for write in writes]),
+        execution_options={_BATCH: (writes, counts)},
+    )
+    for write, count in zip(writes, counts, strict=True):
+        if write.expected is not None and count != write.expected:
+            raise RetryNeeded(write.reason)
+
+
+def register(engine: Engine) -> None:
+    """Let this engine send batches. What it raises is converted like everything else."""
+    send_all = _SEND.get(engine.dialect.driver, _send_each)
+    if send_all is _send_pipelined and engine.url.host in _LOCAL_HOSTS:
+        # Its pipeline costs more than round trips that have no way to go.
+        send_all = _send_each
+
+    def execute(cursor: Any, _statement: str, _parameters: object, context: Any) -> bool | None:
+        batch = context.execution_options.get(_BATCH)
+        if batch is None:
+            return None
+        writes, counts = batch
+        counts += send_all(cursor, writes)
+        return True
+
+    event.listen(engine, "do_execute", execute)
+
+
+def _send_each(cursor: Any, writes: Sequence[Write]) -> list[int]:
+    """One after the other: where there is no network in between, or no other way."""
+    counts = []
+    for write in writes:
+        cursor.execute(write.text, write.values)
+        counts.append(cursor.rowcount)
+    return counts
+
+
+def _send_pipelined(cursor: Any, writes: Sequence[Write]) -> list[int]:
+    connection = cursor.connection
+    with connection.pipeline():
+        sent = [connection.execute(write.text, write.values) for write in writes]
+    return [each.rowcount for each in sent]
+
+
+def _send_as_one(cursor: Any, writes: Sequence[Write]) -> list[int]:
+    cursor.execute(STATEMENT_END.join([cursor.mogrify(one.text, one.values) for one in writes]))
+    counts = [cursor.rowcount]
+    while cursor.nextset():
+        counts.append(cursor.rowcount)
+    return counts
+
+
+_LOCAL_HOSTS = (None, "", "localhost", "127.0.0.1", "::1")
+
+_SEND: Mapping[str, Callable[[Any, Sequence[Write]], list[int]]] = {
+    "psycopg": _send_pipelined,
+    "pymysql": _send_as_one,
+}

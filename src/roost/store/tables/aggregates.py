@@ -1,0 +1,65 @@
+"""The aggregates of providers. An aggregate is a UUID and comes into being by being named."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import bindparam, delete, insert, select
+
+from roost.model import AGGREGATES
+from roost.store.connection.prepared import Prepared, PreparedInsert
+from roost.store.schema import placement_aggregates, resource_provider_aggregates
+from roost.store.tables.index_rows import chunks
+from roost.store.tables.session import Session
+
+_table = resource_provider_aggregates
+_KIND = "aggregate"
+
+# Built once: building a statement costs as much as running it.
+_DELETE = Prepared(delete(_table).where(_table.c.resource_provider_id == bindparam("provider")))
+_INSERT = PreparedInsert(_table, ["resource_provider_id", "aggregate_id", "created_at"])
+
+
+class Aggregates:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._execute = session.execute
+
+    def replace(self, provider_id: int, uuids: Sequence[str]) -> None:
+        """Make the provider a member of these, and of no other."""
+        ids = self._ids(uuids)
+        # All out and all in is two statements; to find out what differs would be one more.
+        session = self._session
+        session.write(_DELETE, {"provider": provider_id})
+        rows = [
+            {"resource_provider_id": provider_id, "aggregate_id": id, "created_at": session.now}
+            for id in sorted(ids)
+        ]
+        session.insert(_INSERT, rows)
+        self._session.announcement.providers([provider_id], AGGREGATES)
+
+    def _ids(self, uuids: Sequence[str]) -> set[int]:
+        """The ids of aggregates; new ones get theirs in the order in which they are named."""
+        named: dict[str, str] = {}
+        for uuid in uuids:
+            named.setdefault(self._session.key(uuid), uuid)
+        lasting = {
+            key: id for key in named if (id := self._session.lasting.get(_KIND, key)) is not None
+        }
+        if len(lasting) == len(named):
+            return set(lasting.values())
+        known = self._known(uuids)
+        for key, id in known.items():
+            self._session.lasting.put(_KIND, key, id)
+        unknown = [uuid for key, uuid in named.items() if key not in known]
+        if unknown:
+            rows = [{"uuid": uuid, "created_at": self._session.now} for uuid in unknown]
+            self._execute(insert(placement_aggregates), rows)
+            known = self._known(uuids)
+        return set(known.values())
+
+    def _known(self, uuids: Sequence[str]) -> dict[str, int]:
+        table = placement_aggregates
+        return {
+            self._session.key(row.uuid): row.id
+            for some in chunks(uuids)
+            for row in self._execute(select(table.c.id, table.c.uuid).where(table.c.uuid.in_(some)))
+        }

@@ -1,0 +1,67 @@
+"""Allocations: who holds what of whom."""
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import bindparam, delete, select
+
+from roost.errors import ProviderInUse
+from roost.model import Value
+from roost.store.connection.driver_errors import RetryNeeded
+from roost.store.connection.prepared import PreparedInsert
+from roost.store.schema import allocations
+from roost.store.tables.consumers import Holding
+from roost.store.tables.index_rows import chunks
+from roost.store.tables.providers import ProviderRecord
+from roost.store.tables.session import Session
+
+_table = allocations
+
+# Built once: building a statement costs as much as running it.
+_INSERT = PreparedInsert(
+    _table, ["consumer_id", "resource_provider_id", "resource_class_id", "used", "created_at"]
+)
+_DELETE = delete(_table).where(_table.c.id.in_(bindparam("ids", expanding=True)))
+
+
+class NewHolding(Value, frozen=True, kw_only=True):
+    """One row of allocations to be."""
+
+    consumer_uuid: str
+    provider_id: int
+    class_id: int
+    used: int
+
+
+class Allocations:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._execute = session.execute
+
+    def replace(self, before: Iterable[Holding], after: Sequence[NewHolding]) -> None:
+        """Rows for rows. The guards (consumers, providers) have been passed already."""
+        old = {holding.id: holding for holding in before}
+        for ids in chunks(old):
+            if self._execute(_DELETE, {"ids": ids}).rowcount != len(ids):
+                raise RetryNeeded("an allocation is gone")
+        rows = [
+            {
+                "consumer_id": holding.consumer_uuid,
+                "resource_provider_id": holding.provider_id,
+                "resource_class_id": holding.class_id,
+                "used": holding.used,
+                "created_at": self._session.now,
+            }
+            for holding in after
+        ]
+        self._session.insert(_INSERT, rows)
+        announce = self._session.announcement.usage
+        for gone in old.values():
+            announce(gone.provider_id, gone.class_id, -gone.used)
+        for new in after:
+            announce(new.provider_id, new.class_id, new.used)
+
+    def check_none(self, provider: ProviderRecord) -> None:
+        """Refuse where somebody holds something of the provider."""
+        some = select(_table.c.id).where(_table.c.resource_provider_id == provider.id).limit(1)
+        if self._execute(some).first() is not None:
+            raise ProviderInUse(provider.uuid)

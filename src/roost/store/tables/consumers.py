@@ -1,0 +1,310 @@
+"""Consumers, and the projects, users and types that they name."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Table,
+    and_,
+    bindparam,
+    case,
+    delete,
+    insert,
+    literal,
+    or_,
+    select,
+    union_all,
+    update,
+)
+
+from roost.model import Value
+from roost.store.connection.driver_errors import RetryNeeded
+from roost.store.connection.prepared import PreparedInsert
+from roost.store.schema import (
+    allocations,
+    consumer_types,
+    consumers,
+    projects,
+    provider_generation,
+    resource_providers,
+    users,
+)
+from roost.store.tables.index_rows import CHUNK, chunks
+from roost.store.tables.providers import ProviderState
+from roost.store.tables.session import Session
+
+_table = consumers
+
+
+class Holding(Value, frozen=True, kw_only=True):
+    """One row of allocations: what a consumer holds of one class of one provider."""
+
+    id: int
+    provider_id: int
+    class_id: int
+    used: int
+
+
+class ConsumerRecord(Value, frozen=True, kw_only=True):
+    """One row, with what the consumer holds. References are ids of rows."""
+
+    id: int
+    uuid: str
+    generation: int
+    project_id: int
+    user_id: int
+    type_id: int | None
+    holdings: tuple[Holding, ...]
+
+
+class ConsumerRow(Value, frozen=True, kw_only=True):
+    """What a row shall say."""
+
+    uuid: str
+    project_id: int
+    user_id: int
+    type_id: int | None
+
+
+class References(Value, frozen=True, kw_only=True):
+    """The ids of rows that consumers refer to, by name."""
+
+    projects: Mapping[str, int]
+    users: Mapping[str, int]
+    types: Mapping[str, int]
+
+
+_SELECT = select(
+    _table.c.id,
+    _table.c.uuid,
+    _table.c.generation,
+    _table.c.project_id,
+    _table.c.user_id,
+    _table.c.consumer_type_id,
+    allocations.c.id.label("allocation_id"),
+    allocations.c.resource_provider_id,
+    allocations.c.resource_class_id,
+    allocations.c.used,
+).outerjoin_from(_table, allocations, allocations.c.consumer_id == _table.c.uuid)
+
+# Built once: building a statement costs as much as running it.
+_NAMED = _table.c.uuid.in_(bindparam("uuids", expanding=True))
+_READ = _SELECT.where(_NAMED)
+_READ_WITH_PROVIDERS = (
+    _SELECT.add_columns(
+        resource_providers.c.uuid.label("provider_uuid"),
+        provider_generation.label("provider_generation"),
+    )
+    .outerjoin(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
+    .where(_NAMED)
+)
+_INSERT = PreparedInsert(
+    _table, ["uuid", "project_id", "user_id", "consumer_type_id", "generation", "created_at"]
+)
+
+
+class Consumers:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._execute = session.execute
+
+    def read(self, uuids: Sequence[str]) -> Mapping[str, ConsumerRecord]:
+        """Those of the named consumers that exist, by the UUID they were asked for."""
+        rows_by_key: dict[str, list[Any]] = {}
+        for some in chunks(uuids):
+            for row in self._execute(_READ, {"uuids": some}):
+                rows_by_key.setdefault(self._session.key(row.uuid), []).append(row)
+        keys = {uuid: self._session.key(uuid) for uuid in uuids}
+        return {uuid: _record(rows_by_key[key]) for uuid, key in keys.items() if key in rows_by_key}
+
+    def read_with_providers(
+        self, uuid: str
+    ) -> tuple[ConsumerRecord | None, Collection[ProviderState]]:
+        """A consumer, if it exists, and the providers of whom it holds something."""
+        rows = self._execute(_READ_WITH_PROVIDERS, {"uuids": [uuid]}).all()
+        providers = {
+            row.resource_provider_id: ProviderState(
+                id=row.resource_provider_id,
+                uuid=row.provider_uuid,
+                generation=row.provider_generation,
+            )
+            for row in rows
+            if row.provider_uuid is not None
+        }
+        return _record(rows) if rows else None, providers.values()
+
+    # -----------------------------------------------------------------------------------------
+    # Writing: the generation is the guard
+
+    def insert(self, rows: Iterable[ConsumerRow]) -> None:
+        """New consumers, at generation 1: a row exists from the first allocation on."""
+        values = [
+            {
+                "uuid": row.uuid,
+                "project_id": row.project_id,
+                "user_id": row.user_id,
+                "consumer_type_id": row.type_id,
+                "generation": 1,
+                "created_at": self._session.now,
+            }
+            for row in rows
+        ]
+        self._session.insert(_INSERT, values)
+
+    def update(self, changed: Sequence[tuple[ConsumerRecord, ConsumerRow]]) -> None:
+        """Move generations on, if they still are what was read, and set what the rows say."""
+        new = {before.id: after for before, after in changed}
+        by_id = {before.id: before for before, _ in changed}
+        for ids in chunks(by_id):
+            values: dict[str, Any] = {
+                "generation": _table.c.generation + 1,
+                "updated_at": self._session.now,
+            }
+            if any(_differs(by_id[id], new[id]) for id in ids):
+                values["project_id"] = _by_id({id: new[id].project_id for id in ids})
+                values["user_id"] = _by_id({id: new[id].user_id for id in ids})
+                values["consumer_type_id"] = _by_id({id: new[id].type_id for id in ids})
+            moved = self._execute(
+                update(_table).where(_unchanged([by_id[id] for id in ids])).values(**values)
+            ).rowcount
+            if moved != len(ids):
+                raise RetryNeeded("a consumer's generation moved")
+
+    def delete(self, records: Sequence[ConsumerRecord]) -> None:
+        """Remove consumers that hold nothing any more, if they still are what was read."""
+        by_id = {record.id: record for record in records}
+        for ids in chunks(by_id):
+            unchanged = _unchanged([by_id[id] for id in ids])
+            if self._execute(delete(_table).where(unchanged)).rowcount != len(ids):
+                raise RetryNeeded("a consumer's generation moved")
+
+    # -----------------------------------------------------------------------------------------
+    # What consumers refer to
+
+    def references(
+        self, *, projects: Collection[str], users: Collection[str], types: Collection[str]
+    ) -> References:
+        """The ids of these names. New ones are added; they are never removed."""
+        names = {"project": set(projects), "user": set(users), "type": set(types)}
+        found = self._lasting(names)
+        if all(len(found[kind]) == len(names[kind]) for kind in names):
+            return References(projects=found["project"], users=found["user"], types=found["type"])
+        found = self._references(names)
+        for kind, ids in found.items():
+            for name, id in ids.items():
+                self._session.lasting.put(kind, name, id)
+        missing = {kind: names[kind] - set(found[kind]) for kind in names}
+        if any(missing.values()):
+            found = self._add(names, missing)
+        return References(projects=found["project"], users=found["user"], types=found["type"])
+
+    def _lasting(self, names: Mapping[str, set[str]]) -> dict[str, dict[str, int]]:
+        get = self._session.lasting.get
+        return {
+            kind: {name: id for name in some if (id := get(kind, name)) is not None}
+            for kind, some in names.items()
+        }
+
+    def _add(
+        self, names: Mapping[str, set[str]], missing: Mapping[str, set[str]]
+    ) -> dict[str, dict[str, int]]:
+        for kind, added in missing.items():
+            table, column = _REFERRED[kind]
+            # The database may hold a name for equal to one that it has: MySQL ignores case.
+            added = added - self._equals(kind, added).keys()
+            if added:
+                values = [{column: name, "created_at": self._session.now} for name in sorted(added)]
+                self._execute(insert(table), values)
+        found = self._references(names)
+        return {
+            kind: {**found[kind], **self._equals(kind, names[kind] - set(found[kind]))}
+            for kind in names
+        }
+
+    def _references(self, names: Mapping[str, set[str]]) -> dict[str, dict[str, int]]:
+        found: dict[str, dict[str, int]] = {kind: {} for kind in names}
+        pairs = [(kind, name) for kind, each in names.items() for name in sorted(each)]
+        # Mostly there are three names: one statement.
+        for start in range(0, len(pairs), CHUNK):
+            parameters: dict[str, list[str]] = {kind: [] for kind in names}
+            for kind, name in pairs[start : start + CHUNK]:
+                parameters[kind].append(name)
+            for row in self._execute(_REFERENCES, parameters):
+                if row.name in names[row.kind]:
+                    found[row.kind][row.name] = row.id
+        return found
+
+    def _equals(self, kind: str, names: Iterable[str]) -> dict[str, int]:
+        """The ids of names that the database, but not Python, holds for equal to known ones."""
+        table, column = _REFERRED[kind]
+        if not self._session.is_mysql:
+            return {}
+        ids = {
+            name: self._session.connection.scalar(select(table.c.id).where(table.c[column] == name))
+            for name in names
+        }
+        return {name: id for name, id in ids.items() if id is not None}
+
+
+_REFERRED: Mapping[str, tuple[Table, str]] = {
+    "project": (projects, "external_id"),
+    "user": (users, "external_id"),
+    "type": (consumer_types, "name"),
+}
+
+_REFERENCES = union_all(
+    *(
+        select(literal(kind).label("kind"), table.c.id, table.c[column].label("name")).where(
+            table.c[column].in_(bindparam(kind, expanding=True))
+        )
+        for kind, (table, column) in _REFERRED.items()
+    )
+)
+
+
+def _record(rows: Sequence[Any]) -> ConsumerRecord:
+    first = rows[0]
+    return ConsumerRecord(
+        id=first.id,
+        uuid=first.uuid,
+        generation=first.generation,
+        project_id=first.project_id,
+        user_id=first.user_id,
+        type_id=first.consumer_type_id,
+        holdings=tuple(
+            Holding(
+                id=row.allocation_id,
+                provider_id=row.resource_provider_id,
+                class_id=row.resource_class_id,
+                used=row.used,
+            )
+            for row in rows
+            if row.allocation_id is not None
+        ),
+    )
+
+
+def _differs(before: ConsumerRecord, after: ConsumerRow) -> bool:
+    return (before.project_id, before.user_id, before.type_id) != (
+        after.project_id,
+        after.user_id,
+        after.type_id,
+    )
+
+
+def _by_id(values: Mapping[int, int | None]) -> Any:
+    different = set(values.values())
+    return case(values, value=_table.c.id) if len(different) > 1 else different.pop()
+
+
+def _unchanged(records: Sequence[ConsumerRecord]) -> ColumnElement[bool]:
+    return and_(
+        _table.c.id.in_([record.id for record in records]),
+        or_(
+            *(
+                and_(_table.c.id == record.id, _table.c.generation == record.generation)
+                for record in records
+            )
+        ),
+    )

@@ -1,0 +1,153 @@
+"""Inventories, and what is used of them."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import msgspec
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    and_,
+    bindparam,
+    cast,
+    delete,
+    func,
+    select,
+)
+
+from roost.claims import Stock
+from roost.model import INVENTORIES, Inventory
+from roost.store.connection.prepared import PreparedInsert
+from roost.store.schema import allocations, inventories, resource_classes
+from roost.store.tables.index_rows import chunks
+from roost.store.tables.session import Session
+
+_table = inventories
+
+
+class Inventories:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._execute = session.execute
+
+    def stocks(self, provider_ids: Collection[int]) -> dict[int, dict[str, Stock]]:
+        """What each provider has, by resource class in the order of class ids, and its use.
+
+        Read after the generation, or in one go with it: a use newer than the generation fails at
+        the guard, one older than the generation would not.
+        """
+        found: dict[int, dict[str, Stock]] = {id: {} for id in provider_ids}
+        for ids in chunks(provider_ids):
+            for row in self._execute(_STOCKS, {"ids": ids}):
+                found[row.resource_provider_id][row.name] = Stock(
+                    class_id=row.resource_class_id, inventory=_inventory(row), used=row.used
+                )
+        return found
+
+    def delete(self, provider_id: int, class_ids: Iterable[int]) -> None:
+        for ids in chunks(class_ids):
+            self._execute(_DELETE, {"provider": provider_id, "classes": ids})
+        self._session.announcement.providers([provider_id], INVENTORIES)
+
+    def clear(self, provider_ids: Collection[int]) -> None:
+        """Take everything away from these providers."""
+        for ids in chunks(provider_ids):
+            self._execute(delete(_table).where(_table.c.resource_provider_id.in_(ids)))
+        self._session.announcement.providers(provider_ids, INVENTORIES)
+
+    def insert(self, added: Mapping[int, Mapping[int, Inventory]]) -> None:
+        """New rows, by provider id and class id."""
+        rows = self._rows(added)
+        self._session.insert(_INSERT, rows)
+        self._session.announcement.providers(added, INVENTORIES)
+
+    def put(self, provider_id: int, inventories: Mapping[int, Inventory]) -> None:
+        """Rows by class id, new or in place of what the provider has of the class."""
+        rows = self._rows({provider_id: inventories})
+        self._session.insert(_PUT, rows)
+        self._session.announcement.providers([provider_id], INVENTORIES)
+
+    def _rows(self, inventories: Mapping[int, Mapping[int, Inventory]]) -> list[dict[str, Any]]:
+        return [
+            {
+                "resource_provider_id": provider_id,
+                "resource_class_id": class_id,
+                "created_at": self._session.now,
+                "updated_at": None,
+                **{name: getattr(inventory, name) for name in _NUMBERS},
+            }
+            for provider_id, by_class in inventories.items()
+            for class_id, inventory in by_class.items()
+        ]
+
+    def kept(self, inventory: Inventory) -> Inventory:
+        """The inventory as this database keeps it.
+
+        MySQL's FLOAT has about six digits. What is decided on must be what is read later.
+        """
+        if not self._session.is_mysql:
+            return inventory
+        ratio = float(f"{inventory.allocation_ratio:.6g}")
+        return msgspec.structs.replace(inventory, allocation_ratio=ratio)
+
+
+_NUMBERS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+
+# Built once: building a statement costs as much as running it.
+_DELETE = delete(_table).where(
+    _table.c.resource_provider_id == bindparam("provider"),
+    _table.c.resource_class_id.in_(bindparam("classes", expanding=True)),
+)
+_KEY = ("resource_provider_id", "resource_class_id")
+_COLUMNS = (*_KEY, *_NUMBERS, "created_at", "updated_at")
+_INSERT = PreparedInsert(_table, _COLUMNS)
+_PUT = PreparedInsert(_table, _COLUMNS, replacing=_KEY)
+
+_IDS: BindParameter[int] = bindparam("ids", expanding=True)
+
+_USED = (
+    select(
+        allocations.c.resource_provider_id,
+        allocations.c.resource_class_id,
+        cast(func.sum(allocations.c.used), BigInteger).label("used"),
+    )
+    .where(allocations.c.resource_provider_id.in_(_IDS))
+    .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
+    .subquery()
+)
+
+_STOCKS = (
+    select(
+        _table.c.resource_provider_id,
+        _table.c.resource_class_id,
+        _table.c.total,
+        _table.c.reserved,
+        _table.c.min_unit,
+        _table.c.max_unit,
+        _table.c.step_size,
+        _table.c.allocation_ratio,
+        resource_classes.c.name,
+        func.coalesce(_USED.c.used, 0).label("used"),
+    )
+    .join(resource_classes, resource_classes.c.id == _table.c.resource_class_id)
+    .outerjoin(
+        _USED,
+        and_(
+            _USED.c.resource_provider_id == _table.c.resource_provider_id,
+            _USED.c.resource_class_id == _table.c.resource_class_id,
+        ),
+    )
+    .where(_table.c.resource_provider_id.in_(_IDS))
+    .order_by(_table.c.resource_class_id)
+)
+
+
+def _inventory(row: Any) -> Inventory:
+    return Inventory(
+        total=row.total,
+        reserved=row.reserved,
+        min_unit=row.min_unit,
+        max_unit=row.max_unit,
+        step_size=row.step_size,
+        allocation_ratio=row.allocation_ratio,
+    )

@@ -1,0 +1,202 @@
+"""Reads that the index does not answer: what consumers hold. One statement each."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    String,
+    cast,
+    distinct,
+    func,
+    null,
+    select,
+    union_all,
+)
+from sqlalchemy import Row as SqlRow
+
+from roost.errors import ProviderNotFound
+from roost.model import (
+    UNKNOWN_CONSUMER_TYPE,
+    ConsumerAllocations,
+    ConsumerShare,
+    ConsumerTypeUsage,
+    ProviderAllocation,
+    ProviderConsumers,
+)
+from roost.store.connection.database import Database
+from roost.store.schema import (
+    allocations,
+    consumer_types,
+    consumers,
+    projects,
+    provider_generation,
+    resource_classes,
+    resource_providers,
+    traits,
+    users,
+)
+from roost.store.tables.index_rows import modified
+
+Row = SqlRow[Any]
+
+_CONSUMER = (
+    select(
+        consumers.c.generation.label("consumer_generation"),
+        projects.c.external_id.label("project_id"),
+        users.c.external_id.label("user_id"),
+        func.coalesce(consumer_types.c.name, UNKNOWN_CONSUMER_TYPE).label("consumer_type"),
+        modified(consumers).label("consumer_modified"),
+        resource_providers.c.uuid.label("provider_uuid"),
+        provider_generation.label("provider_generation"),
+        resource_classes.c.name.label("resource_class"),
+        allocations.c.used,
+        modified(allocations).label("modified"),
+    )
+    .select_from(allocations)
+    .join(consumers, consumers.c.uuid == allocations.c.consumer_id)
+    .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
+    .join(resource_classes, resource_classes.c.id == allocations.c.resource_class_id)
+    .join(projects, projects.c.id == consumers.c.project_id)
+    .join(users, users.c.id == consumers.c.user_id)
+    .outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
+    .order_by(allocations.c.id)
+)
+
+# A provider of whom nobody holds anything is one row without a consumer.
+_PROVIDER = (
+    select(
+        provider_generation.label("generation"),
+        allocations.c.consumer_id,
+        consumers.c.generation.label("consumer_generation"),
+        resource_classes.c.name.label("resource_class"),
+        allocations.c.used,
+        modified(allocations).label("modified"),
+    )
+    .select_from(resource_providers)
+    .outerjoin(allocations, allocations.c.resource_provider_id == resource_providers.c.id)
+    .outerjoin(consumers, consumers.c.uuid == allocations.c.consumer_id)
+    .outerjoin(resource_classes, resource_classes.c.id == allocations.c.resource_class_id)
+    .order_by(allocations.c.id)
+)
+
+
+class Reads:
+    """Questions to the tables themselves."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def _rows(self, statement: Any) -> Sequence[Row]:
+        return self._database.read(lambda connection: connection.execute(statement).all())
+
+    def has_names(self, class_names: Iterable[str], trait_names: Iterable[str]) -> bool:
+        """Whether all these resource classes and traits exist."""
+        found = self._database.read(
+            lambda connection: connection.scalars(
+                union_all(select(resource_classes.c.name), select(traits.c.name))
+            ).all()
+        )
+        return set(found).issuperset([*class_names, *trait_names])
+
+    def consumer(self, consumer_uuid: str) -> ConsumerAllocations | None:
+        """What a consumer holds, or None where it holds nothing."""
+        rows = self._rows(_CONSUMER.where(allocations.c.consumer_id == consumer_uuid))
+        if not rows:
+            return None
+        resources: dict[str, dict[str, int]] = {}
+        for row in rows:
+            resources.setdefault(row.provider_uuid, {})[row.resource_class] = row.used
+        generations = {row.provider_uuid: row.provider_generation for row in rows}
+        return ConsumerAllocations(
+            consumer_uuid=consumer_uuid,
+            generation=rows[0].consumer_generation,
+            project_id=rows[0].project_id,
+            user_id=rows[0].user_id,
+            consumer_type=rows[0].consumer_type,
+            allocations={
+                uuid: ProviderAllocation(
+                    provider_generation=generations[uuid], resources=resources[uuid]
+                )
+                for uuid in resources
+            },
+            modified=_newest(
+                each for row in rows for each in (row.modified, row.consumer_modified)
+            ),
+        )
+
+    def provider_consumers(self, provider_uuid: str) -> ProviderConsumers:
+        rows = self._rows(_PROVIDER.where(resource_providers.c.uuid == provider_uuid))
+        if not rows:
+            raise ProviderNotFound(provider_uuid)
+        held = [row for row in rows if row.consumer_id is not None]
+        resources: dict[str, dict[str, int]] = {}
+        for row in held:
+            resources.setdefault(row.consumer_id, {})[row.resource_class] = row.used
+        generations = {row.consumer_id: row.consumer_generation for row in held}
+        return ProviderConsumers(
+            generation=rows[0].generation,
+            consumers={
+                uuid: ConsumerShare(generation=generations[uuid], resources=resources[uuid])
+                for uuid in resources
+            },
+            modified=_newest(row.modified for row in held),
+        )
+
+    def project_usages(
+        self, project_id: str, *, user_id: str | None, consumer_type: str | None
+    ) -> list[ConsumerTypeUsage]:
+        """What the consumers of a project use together, for each type of consumer."""
+        conditions = [projects.c.external_id == project_id]
+        if user_id is not None:
+            conditions.append(users.c.external_id == user_id)
+        if consumer_type == UNKNOWN_CONSUMER_TYPE:
+            conditions.append(consumers.c.consumer_type_id.is_(None))
+        elif consumer_type is not None:
+            conditions.append(consumer_types.c.name == consumer_type)
+        sums = _usages(resource_classes.c.name, func.sum(allocations.c.used)).group_by(
+            consumer_types.c.name, resource_classes.c.name
+        )
+        counts = _usages(null(), func.count(distinct(consumers.c.id))).group_by(
+            consumer_types.c.name
+        )
+        rows = self._rows(union_all(sums.where(*conditions), counts.where(*conditions)))
+        usages: dict[str, dict[str, int]] = {}
+        consumer_counts: dict[str, int] = {}
+        for row in rows:
+            kind = row.consumer_type or UNKNOWN_CONSUMER_TYPE
+            if row.resource_class is None:
+                consumer_counts[kind] = row.amount
+            else:
+                usages.setdefault(kind, {})[row.resource_class] = row.amount
+        return [
+            ConsumerTypeUsage(
+                consumer_type=kind, consumer_count=consumer_counts[kind], usages=usages[kind]
+            )
+            for kind in usages
+        ]
+
+
+def _newest(times: Iterable[datetime | None]) -> datetime | None:
+    """The tables allow rows without a time."""
+    return max((each for each in times if each is not None), default=None)
+
+
+def _usages(resource_class: ColumnElement[Any], amount: ColumnElement[Any]) -> Select[Any]:
+    return (
+        select(
+            consumer_types.c.name.label("consumer_type"),
+            cast(resource_class, String(255)).label("resource_class"),
+            # MySQL sums integers to a decimal.
+            cast(amount, BigInteger).label("amount"),
+        )
+        .select_from(allocations)
+        .join(consumers, consumers.c.uuid == allocations.c.consumer_id)
+        .join(projects, projects.c.id == consumers.c.project_id)
+        .join(users, users.c.id == consumers.c.user_id)
+        .join(resource_classes, resource_classes.c.id == allocations.c.resource_class_id)
+        .outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
+    )

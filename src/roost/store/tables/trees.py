@@ -1,0 +1,86 @@
+"""Trees of providers: who stands below whom, and moving a part of one to another place.
+
+Every change of a tree's shape writes the rows of the roots it concerns before it looks at the
+shape. Two changes of one tree thus meet on its root, and the second one sees what the first one
+did, or runs again.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from sqlalchemy import func, or_, select, update
+
+from roost.model import PROVIDER
+from roost.store.connection.driver_errors import RetryNeeded
+from roost.store.schema import resource_providers
+from roost.store.tables.index_rows import chunks
+from roost.store.tables.providers import ProviderRecord, Providers
+from roost.store.tables.session import Session
+
+_table = resource_providers
+
+
+class Trees:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._execute = session.execute
+
+    def hold(self, providers: Iterable[ProviderRecord]) -> None:
+        """Keep the trees of these providers as they are until COMMIT.
+
+        Raises `RetryNeeded` if one of them was moved to another tree since it was read.
+        """
+        root_ids = {provider.id: provider.root_id for provider in providers}
+        Providers(self._session).touch(root_ids.values())
+        rows = self._execute(
+            select(
+                _table.c.id, func.coalesce(_table.c.root_provider_id, _table.c.id).label("root_id")
+            ).where(_table.c.id.in_(root_ids))
+        )
+        if {row.id: row.root_id for row in rows} != root_ids:
+            raise RetryNeeded("a provider was moved to another tree")
+
+    def below(self, provider: ProviderRecord) -> set[int]:
+        """The ids of the provider and of everything below it, in a tree that is held."""
+        rows = self._execute(
+            select(_table.c.id, _table.c.parent_provider_id).where(
+                # Old databases have roots that do not name themselves.
+                or_(_table.c.root_provider_id == provider.root_id, _table.c.id == provider.root_id)
+            )
+        )
+        return subtree(provider.id, {row.id: row.parent_provider_id for row in rows})
+
+    def move(
+        self,
+        provider: ProviderRecord,
+        parent: ProviderRecord | None,
+        below: Iterable[int],
+    ) -> None:
+        """Hang the provider, with everything below it, under another parent, or under none."""
+        below = set(below)
+        self._execute(
+            update(_table)
+            .where(_table.c.id == provider.id)
+            .values(parent_provider_id=parent and parent.id, updated_at=self._session.now)
+        )
+        root_id = parent.root_id if parent else provider.id
+        if root_id != provider.root_id:
+            for ids in chunks(below):
+                self._execute(
+                    update(_table).where(_table.c.id.in_(ids)).values(root_provider_id=root_id)
+                )
+            self._session.announcement.moved(sorted(below), provider.root_uuid)
+        self._session.announcement.providers(below, PROVIDER)
+
+
+def subtree(provider_id: int, parents: Mapping[int, int | None]) -> set[int]:
+    """The provider and everything below it."""
+    children: dict[int | None, list[int]] = {}
+    for id, parent_id in parents.items():
+        children.setdefault(parent_id, []).append(id)
+    found: set[int] = set()
+    waiting = [provider_id]
+    while waiting:
+        id = waiting.pop()
+        found.add(id)
+        waiting.extend(children.get(id, ()))
+    return found
