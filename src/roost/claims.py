@@ -15,7 +15,7 @@ from roost.model import ConsumerChange, Inventory, Value, fits_units
 Amounts = Mapping[tuple[str, str], int]
 
 
-class Stock(Value, frozen=True, kw_only=True):
+class InventoryState(Value, frozen=True, kw_only=True):
     """What a provider has of one resource class, and how much of it is used."""
 
     class_id: int
@@ -24,7 +24,7 @@ class Stock(Value, frozen=True, kw_only=True):
 
 
 # By provider UUID, then by resource class.
-Stocks = Mapping[str, Mapping[str, Stock]]
+InventoryStates = Mapping[str, Mapping[str, InventoryState]]
 
 
 def check_consumer_generation(change: ConsumerChange, current: int | None) -> None:
@@ -49,7 +49,7 @@ def classes_of(changes: Iterable[ConsumerChange]) -> set[str]:
 
 
 def check_room(
-    stocks: Stocks,
+    stocks: InventoryStates,
     released: Amounts,
     changes: Sequence[ConsumerChange],
     class_ids: Mapping[str, int],
@@ -81,7 +81,9 @@ def check_room(
                     raise CapacityExceeded(name, provider_uuid)
 
 
-def check_unused(provider_uuid: str, stocks: Mapping[str, Stock], names: Iterable[str]) -> None:
+def check_unused(
+    provider_uuid: str, stocks: Mapping[str, InventoryState], names: Iterable[str]
+) -> None:
     """Refuse to take away an inventory that somebody holds allocations of."""
     used = [name for name in stocks if name in set(names) and stocks[name].used]
     if used:

@@ -6,6 +6,7 @@ are the store's business, numbers of rows in the index are the index's.
 
 from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
 
 import msgspec
 
@@ -216,20 +217,22 @@ class ProviderSummary(Value, frozen=True, kw_only=True):
 # ---------------------------------------------------------------------------------------------
 # What those who watch are told
 
-ALLOCATIONS = "allocations"
-INVENTORIES = "inventories"
-TRAITS = "traits"
-AGGREGATES = "aggregates"
-PROVIDER = "provider"  # it came, went, was renamed or moved
-CATALOG = "catalog"  # custom resource classes and traits
 
-KINDS = (ALLOCATIONS, INVENTORIES, TRAITS, AGGREGATES, PROVIDER, CATALOG)
+class EventKind(StrEnum):
+    """What an event is about."""
+
+    ALLOCATIONS = "allocations"
+    INVENTORIES = "inventories"
+    TRAITS = "traits"
+    AGGREGATES = "aggregates"
+    PROVIDER = "provider"  # created, deleted, renamed or moved
+    CATALOG = "catalog"  # custom resource classes and traits
 
 
 class Event(Value, frozen=True, kw_only=True):
     """Something that changed."""
 
-    kind: str  # one of KINDS
+    kind: EventKind
     provider_uuid: str | None = None  # None: it is about no provider
     root_uuid: str | None = None  # the root of the tree in which the provider was after it
     generation: int | None = None  # the provider's, after the change; None: it did not move

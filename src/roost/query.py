@@ -65,7 +65,7 @@ class Order(Value, frozen=True, kw_only=True):
     seed: int = 0  # of what is random
 
 
-class Position(Value, frozen=True, kw_only=True):
+class Cursor(Value, frozen=True, kw_only=True):
     """The place of a candidate in an order."""
 
     pieces: int = 0  # how many providers more it takes than if nothing were split
@@ -90,7 +90,7 @@ class CandidateQuery(Value, frozen=True, kw_only=True):
     elsewhere: tuple[Elsewhere, ...] = ()
     limit: int | None = None  # None: every candidate
     order: Order | None = None  # None: whatever comes first
-    after: Position | None = None  # in that order; where the last page ended
+    after: Cursor | None = None  # in that order; where the last page ended
     # From 1.29: a candidate may take from several providers of one tree, and the summaries show
     # whole trees. Before, such candidates are left out.
     nested_aware: bool = True

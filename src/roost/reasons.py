@@ -1,54 +1,76 @@
 """Why a request fits or does not, as values. How it is worded is for those who show it."""
 
+from enum import StrEnum
+
 from roost.model import Value
 
-# Kinds of rules, in the order in which they are asked.
-ROOT_REQUIRED = "root_required"
-ROOT_FORBIDDEN = "root_forbidden"
-ROOT_MEMBER_OF = "root_member_of"
-ROOT_NOT_MEMBER_OF = "root_not_member_of"
-RESOURCES = "resources"
-REQUIRED = "required"
-FORBIDDEN = "forbidden"
-MEMBER_OF = "member_of"
-NOT_MEMBER_OF = "not_member_of"
-IN_TREE = "in_tree"
-IN_SUBTREE = "in_subtree"
-GROUP_POLICY = "group_policy"
-ISOLATE = "isolate"
-SAME_SUBTREE = "same_subtree"
-ELSEWHERE = "elsewhere"
-CAPACITY = "capacity"
 
-OF_THE_ROOT = (ROOT_REQUIRED, ROOT_FORBIDDEN, ROOT_MEMBER_OF, ROOT_NOT_MEMBER_OF)
-OF_A_GROUP = (
-    RESOURCES,
-    REQUIRED,
-    FORBIDDEN,
-    MEMBER_OF,
-    NOT_MEMBER_OF,
-    IN_TREE,
-    IN_SUBTREE,
+class RuleKind(StrEnum):
+    """What a rule is about, in the order in which rules are applied."""
+
+    ROOT_REQUIRED = "root_required"
+    ROOT_FORBIDDEN = "root_forbidden"
+    ROOT_MEMBER_OF = "root_member_of"
+    ROOT_NOT_MEMBER_OF = "root_not_member_of"
+    RESOURCES = "resources"
+    REQUIRED = "required"
+    FORBIDDEN = "forbidden"
+    MEMBER_OF = "member_of"
+    NOT_MEMBER_OF = "not_member_of"
+    IN_TREE = "in_tree"
+    IN_SUBTREE = "in_subtree"
+    GROUP_POLICY = "group_policy"
+    ISOLATE = "isolate"
+    SAME_SUBTREE = "same_subtree"
+    ELSEWHERE = "elsewhere"
+    CAPACITY = "capacity"
+
+
+OF_THE_ROOT = (
+    RuleKind.ROOT_REQUIRED,
+    RuleKind.ROOT_FORBIDDEN,
+    RuleKind.ROOT_MEMBER_OF,
+    RuleKind.ROOT_NOT_MEMBER_OF,
 )
-BETWEEN_GROUPS = (GROUP_POLICY, ISOLATE, SAME_SUBTREE, ELSEWHERE, CAPACITY)
-KINDS = (*OF_THE_ROOT, *OF_A_GROUP, *BETWEEN_GROUPS)
+OF_A_GROUP = (
+    RuleKind.RESOURCES,
+    RuleKind.REQUIRED,
+    RuleKind.FORBIDDEN,
+    RuleKind.MEMBER_OF,
+    RuleKind.NOT_MEMBER_OF,
+    RuleKind.IN_TREE,
+    RuleKind.IN_SUBTREE,
+)
+BETWEEN_GROUPS = (
+    RuleKind.GROUP_POLICY,
+    RuleKind.ISOLATE,
+    RuleKind.SAME_SUBTREE,
+    RuleKind.ELSEWHERE,
+    RuleKind.CAPACITY,
+)
 
-# What of an inventory an amount breaks.
-NOT_FREE = "capacity"
-BELOW_MIN_UNIT = "min_unit"
-ABOVE_MAX_UNIT = "max_unit"
-NO_WHOLE_STEP = "step_size"
 
-# Whether a request fits.
-FITS = "fits"
-NOT_NOW = "not now"
-NEVER = "never"
+class UnitLimit(StrEnum):
+    """The part of an inventory that an amount violates."""
+
+    NOT_FREE = "capacity"
+    BELOW_MIN_UNIT = "min_unit"
+    ABOVE_MAX_UNIT = "max_unit"
+    NO_WHOLE_STEP = "step_size"
+
+
+class Verdict(StrEnum):
+    """Whether a request fits."""
+
+    FITS = "fits"
+    NOT_NOW = "not now"  # it would fit an empty cloud
+    NEVER = "never"
 
 
 class Rule(Value, frozen=True, kw_only=True):
     """One condition of a request, the smallest that can be taken out of it."""
 
-    kind: str
+    kind: RuleKind
     group: str | None = None  # the suffix of the group that it belongs to, if to one
     # Traits or aggregates (one of them), suffixes of groups, the class, or the tree's provider.
     names: tuple[str, ...] = ()
@@ -122,7 +144,7 @@ class Relaxation(Value, frozen=True, kw_only=True):
 class Explanation(Value, frozen=True, kw_only=True):
     """Everything that can be said about one request."""
 
-    verdict: str  # of the whole cloud, or of the tree that was asked about
+    verdict: Verdict  # of the whole cloud, or of the tree that was asked about
     trees: int
     providers: int
     stages: tuple[Stage, ...]

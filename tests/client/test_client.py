@@ -176,7 +176,7 @@ def test_a_direct_client_needs_tables(tmp_path: Path) -> None:
 
 
 class Script(httpx.BaseTransport):
-    """Answers one request after the other as it was told; then always the last."""
+    """IdempotencyKeys one request after the other as it was told; then always the last."""
 
     def __init__(self, *answers: httpx.Response | Exception) -> None:
         self.answers = list(answers)

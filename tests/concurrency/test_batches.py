@@ -9,7 +9,7 @@ from races import at_once, claim, dump, provider, put, refusals, used
 from roost.errors import CapacityExceeded, ConsumerGenerationConflict
 from roost.service.service import Roost
 from roost.store.connection import prepared
-from roost.store.connection.driver_errors import RetryNeeded
+from roost.store.connection.driver_errors import LostRace
 from roost.store.transaction import Transaction
 
 OpenRoost = Callable[[], Roost]
@@ -58,7 +58,7 @@ def test_a_guard_that_finds_nothing_undoes_the_whole(roost: Roost) -> None:
         tx.providers.advance([(found, 2)])
         tx.flush()
 
-    with pytest.raises(RetryNeeded), roost.store.write() as tx:
+    with pytest.raises(LostRace), roost.store.write() as tx:
         unit(tx)
     assert dump(roost.store.engine) == before
 

@@ -13,7 +13,7 @@ from roost.errors import PositionGone
 from roost.model import Event, Inventory, InventoryChange
 from roost.operations.aggregates import replace_aggregates
 from roost.operations.allocations import delete_allocations
-from roost.operations.events import Interest, current_position, read_events
+from roost.operations.events import EventFilter, current_position, read_events
 from roost.operations.inventories import replace_inventories
 from roost.operations.providers import create_provider, delete_provider, update_provider
 from roost.operations.resource_classes import create_resource_class, delete_resource_class
@@ -21,13 +21,13 @@ from roost.operations.traits import ensure_trait, replace_traits
 from roost.service.service import Roost
 from roost.store.feed import positions as unseen_module
 from roost.store.feed import writer as writer_module
-from roost.store.feed.positions import Position
+from roost.store.feed.positions import FeedPosition
 
 OpenRoost = Callable[[], Roost]
-ALL = Interest()
+ALL = EventFilter()
 
 
-def after(roost: Roost, position: Position, interest: Interest = ALL) -> list[Event]:
+def after(roost: Roost, position: FeedPosition, interest: EventFilter = ALL) -> list[Event]:
     found = read_events(roost, position=position, interest=interest)
     return [event for each in found for event in each.events]
 
@@ -204,17 +204,19 @@ def test_interests(open_roost: OpenRoost) -> None:
     provider(roost, "b", VCPU=8)
     provider(roost, "child", "a", VCPU=8)
     put(roost, claim("c", {"child": {"VCPU": 1}, "b": {"VCPU": 1}}))
-    claims = after(roost, begin, Interest(kinds={"allocations"}))
+    claims = after(roost, begin, EventFilter(kinds={"allocations"}))
     assert sorted(kinds(claims)) == [("allocations", "b"), ("allocations", "child")]
     # Of a tree by any of its providers.
     for name in ("a", "child"):
-        tree = after(roost, begin, Interest(tree=uid(name), kinds={"allocations", "inventories"}))
+        tree = after(
+            roost, begin, EventFilter(tree=uid(name), kinds={"allocations", "inventories"})
+        )
         assert kinds(tree) == [
             ("inventories", "a"),
             ("inventories", "child"),
             ("allocations", "child"),
         ]
-    assert after(roost, begin, Interest(tree=uid("nobody"))) == []
+    assert after(roost, begin, EventFilter(tree=uid("nobody"))) == []
 
 
 def test_who_leaves_a_tree_is_told_in_both(open_roost: OpenRoost) -> None:
@@ -231,16 +233,16 @@ def test_who_leaves_a_tree_is_told_in_both(open_roost: OpenRoost) -> None:
     move = [("provider", "child", "b"), ("provider", "leaf", "b")]
     later = [("allocations", "child", "b")]
     assert trees(after(roost, begin)) == before + move + later
-    assert trees(after(roost, begin, Interest(tree=uid("a")))) == before + move
-    assert trees(after(roost, begin, Interest(tree=uid("b")))) == move + later
+    assert trees(after(roost, begin, EventFilter(tree=uid("a")))) == before + move
+    assert trees(after(roost, begin, EventFilter(tree=uid("b")))) == move + later
     # Who watches by the one that moves goes with it.
-    assert trees(after(roost, begin, Interest(tree=uid("leaf")))) == before + move + later
+    assert trees(after(roost, begin, EventFilter(tree=uid("leaf")))) == before + move + later
     begin = current_position(roost)
     hang(roost, "child", None)
     away = [("provider", "child", "child"), ("provider", "leaf", "child")]
     for name in ("b", "child", "leaf"):
-        assert trees(after(roost, begin, Interest(tree=uid(name)))) == away
-    assert after(roost, begin, Interest(tree=uid("a"))) == []
+        assert trees(after(roost, begin, EventFilter(tree=uid(name)))) == away
+    assert after(roost, begin, EventFilter(tree=uid("a"))) == []
 
 
 def test_a_tree_is_known_by_a_provider_that_is_deleted(open_roost: OpenRoost) -> None:
@@ -251,16 +253,18 @@ def test_a_tree_is_known_by_a_provider_that_is_deleted(open_roost: OpenRoost) ->
     put(roost, claim("c", {"a": {"VCPU": 3}}))
     delete_provider(roost, uuid=uid("child"))
     put(roost, claim("d", {"a": {"VCPU": 3}}))
-    by_child = after(roost, begin, Interest(tree=uid("child")))
+    by_child = after(roost, begin, EventFilter(tree=uid("child")))
     assert trees(by_child) == [("allocations", "a", "a"), ("provider", "child", "a")]
     assert by_child[-1].deleted
-    assert len(after(roost, begin, Interest(tree=uid("a")))) == 3
+    assert len(after(roost, begin, EventFilter(tree=uid("a")))) == 3
     # Once it is no more, nobody knows which tree was meant, until there is one of that UUID again.
     begin = current_position(roost)
     put(roost, claim("e", {"a": {"VCPU": 1}}))
-    assert after(roost, begin, Interest(tree=uid("child"))) == []
+    assert after(roost, begin, EventFilter(tree=uid("child"))) == []
     provider(roost, "child")
-    assert ("provider", "child", "child") in trees(after(roost, begin, Interest(tree=uid("child"))))
+    assert ("provider", "child", "child") in trees(
+        after(roost, begin, EventFilter(tree=uid("child")))
+    )
 
 
 def test_an_id_that_is_given_away_again(open_roost: OpenRoost) -> None:
@@ -287,7 +291,7 @@ def test_an_id_that_is_given_away_again(open_roost: OpenRoost) -> None:
     for name in "ab":
         mine = [each for each in lives if each[1] == name]
         assert [each for each in told if each[1] == name] == mine
-        assert trees(after(other, begin, Interest(tree=uid(name)))) == mine
+        assert trees(after(other, begin, EventFilter(tree=uid(name)))) == mine
 
 
 def test_what_happens_while_the_records_are_read(
@@ -307,7 +311,7 @@ def test_what_happens_while_the_records_are_read(
     ]
     read = watcher.store.records_since
 
-    def read_late(position: Position) -> object:
+    def read_late(position: FeedPosition) -> object:
         found = read(position)
         while meanwhile:
             meanwhile.pop()()

@@ -11,14 +11,14 @@ from sqlalchemy import text
 
 from roost.errors import TooManyWatchers
 from roost.operations import events
-from roost.operations.events import Interest, await_events, current_position, read_events
+from roost.operations.events import EventFilter, await_events, current_position, read_events
 from roost.operations.traits import ensure_trait
 from roost.service.event_waiters import LOOK_SECONDS
 from roost.service.service import Roost
-from roost.store.feed.positions import Position
+from roost.store.feed.positions import FeedPosition
 
 OpenRoost = Callable[[], Roost]
-ALL = Interest()
+ALL = EventFilter()
 
 
 def test_who_waits_is_woken(open_roost: OpenRoost) -> None:
@@ -41,7 +41,7 @@ def test_who_waits_for_something_else_waits_on(open_roost: OpenRoost) -> None:
     provider(writer, "a", VCPU=8)
     until = time.monotonic() + 0.5
     moved, found = await_events(
-        watcher, position=position, interest=Interest(kinds={"catalog"}), until=until
+        watcher, position=position, interest=EventFilter(kinds={"catalog"}), until=until
     )
     assert time.monotonic() >= until
     assert found == []
@@ -55,11 +55,11 @@ class Costs:
         self.looks = self.reads = 0
         position, records_since = roost.store.position, roost.store.records_since
 
-        def look() -> Position:
+        def look() -> FeedPosition:
             self.looks += 1
             return position()
 
-        def read(position: Position) -> object:
+        def read(position: FeedPosition) -> object:
             self.reads += 1
             return records_since(position)
 
@@ -99,7 +99,7 @@ def test_waiting_costs_a_look_at_a_time(
 
     thread = threading.Thread(target=keep_writing)
     thread.start()
-    nothing = Interest(kinds={"catalog"})
+    nothing = EventFilter(kinds={"catalog"})
     costs.looks = costs.reads = 0
     waiting = partial(
         await_events,
@@ -128,7 +128,7 @@ def test_a_watcher_far_behind_need_not_wait(
     provider(roost, "a")
     begun = time.monotonic()
     _, found = await_events(
-        roost, position=begin, interest=Interest(kinds={"provider"}), until=begun + 20
+        roost, position=begin, interest=EventFilter(kinds={"provider"}), until=begun + 20
     )
     assert time.monotonic() - begun < 5 * LOOK_SECONDS
     assert len(found) == 1

@@ -16,7 +16,7 @@ from roost.operations import assignment
 from roost.operations import placements as place_module
 from roost.operations.aggregates import replace_aggregates
 from roost.operations.allocations import read_consumer
-from roost.operations.placement_candidates import Key, Wish
+from roost.operations.placement_candidates import Key, PlacementRequest
 from roost.operations.placements import place
 from roost.operations.traits import replace_traits
 from roost.query import CandidateQuery, Order, RequestGroup
@@ -27,7 +27,7 @@ from roost.store.tables import idempotency
 OpenRoost = Callable[[], Roost]
 
 
-def wish(*names: str, key: str | None = None, vcpus: int = 1, **fields: Any) -> Wish:
+def wish(*names: str, key: str | None = None, vcpus: int = 1, **fields: Any) -> PlacementRequest:
     """A place for each of these consumers; equal ones have the same digest."""
     query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": vcpus}),))
     consumers = tuple(
@@ -35,7 +35,7 @@ def wish(*names: str, key: str | None = None, vcpus: int = 1, **fields: Any) -> 
         for name in names
     )
     found = Key(key_digest=digest(key), body_digest=digest(f"{names} {vcpus}")) if key else None
-    return Wish(query=query, consumers=consumers, key=found, **fields)
+    return PlacementRequest(query=query, consumers=consumers, key=found, **fields)
 
 
 def digest(text: str) -> str:

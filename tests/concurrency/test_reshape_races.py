@@ -80,7 +80,7 @@ def test_readers_never_see_half_a_reshape(open_roost: OpenRoost) -> None:
         while not done.is_set():
             with reader.view() as index:
                 rows = [index.row_of_uuid[uid(name)] for name in ("left", "right")]
-                left, right = (sum(stock.used for stock in index.stocks(row)) for row in rows)
+                left, right = (sum(stock.used for stock in index.inventories(row)) for row in rows)
                 seen.add((left, right))
 
     thread = threading.Thread(target=read)

@@ -12,9 +12,8 @@ from strategies import EXAMPLE_COUNT, Seeded, make_world
 
 import funnel_oracle
 import oracle
-from roost import reasons
 from roost.query import CandidateQuery
-from roost.reasons import Explanation, Relaxation
+from roost.reasons import Explanation, Relaxation, RuleKind, Verdict
 from roost.search.explain.explain import explain
 from roost.search.explain.rules import rules_of, with_amount, without
 from roost.search.index.index import Index
@@ -55,19 +54,19 @@ def check_funnel(world: World, query: CandidateQuery, found: Explanation) -> Non
 
 def check_verdict(world: World, query: CandidateQuery, found: Explanation) -> None:
     if fits(world, query):
-        verdict = reasons.FITS
+        verdict = Verdict.FITS
     else:
-        verdict = reasons.NOT_NOW if fits(without_usage(world), query) else reasons.NEVER
+        verdict = Verdict.NOT_NOW if fits(without_usage(world), query) else Verdict.NEVER
     assert found.verdict == verdict, query
 
 
 def check_relaxations(world: World, query: CandidateQuery, found: Explanation) -> None:
-    if found.verdict == reasons.FITS:
+    if found.verdict == Verdict.FITS:
         assert found.relaxations == ()
         return
     right = []
     for rule in rules_of(query):
-        if rule.kind == reasons.RESOURCES:
+        if rule.kind == RuleKind.RESOURCES:
             amounts = range(rule.amount - 1, 0, -1)
             lowered = next((n for n in amounts if fits(world, with_amount(query, rule, n))), None)
             if lowered is not None:
@@ -76,7 +75,7 @@ def check_relaxations(world: World, query: CandidateQuery, found: Explanation) -
             [group] = [each for each in query.groups if each.suffix == rule.group]
             if len(group.resources) == 1:
                 continue
-        if rule.kind != reasons.CAPACITY and fits(world, without(query, [rule])):
+        if rule.kind != RuleKind.CAPACITY and fits(world, without(query, [rule])):
             right.append(Relaxation(rule=rule))
     assert sorted(found.relaxations, key=repr) == sorted(right, key=repr), query
     assert list(found.relaxations) == sorted(found.relaxations, key=lambda each: each.cost)
@@ -88,7 +87,7 @@ def check(index: Index, world: World, query: CandidateQuery) -> None:
     check_funnel(world, query, found)
     check_verdict(world, query, found)
     check_relaxations(world, query, found)
-    assert bool(found.nearest) == (found.verdict != reasons.FITS and found.trees > 0)
+    assert bool(found.nearest) == (found.verdict != Verdict.FITS and found.trees > 0)
 
 
 @given(worlds_and_extended_queries())
@@ -130,7 +129,7 @@ def test_of_each_tree(case: tuple[World, CandidateQuery]) -> None:
             all(rule(assignment) for rule in oracle.RULES)
             for assignment in oracle.all_assignments(world, query, root)
         )
-        assert (found.verdict == reasons.FITS) == right
+        assert (found.verdict == Verdict.FITS) == right
         assert found.tree is not None
         assert (found.tree.stage is None) == right
         if found.tree.stage is not None:

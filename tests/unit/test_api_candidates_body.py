@@ -11,7 +11,7 @@ from roost.api.http.error_response import HttpError
 from roost.api.parsing.candidates_body import parameters_of
 from roost.api.parsing.pages import next_page
 from roost.api.versions import VERSION_MAX, Version
-from roost.query import CandidateQuery, Order, Position
+from roost.query import CandidateQuery, Cursor, Order
 from world import uuid_of
 
 UUID = uuid_of("somebody")
@@ -75,7 +75,7 @@ def test_a_body_is_a_query(query: list[tuple[str, str]], body: dict[str, Any]) -
     assert posted(body) == candidates.parse(urlencode(query), VERSION_MAX)
 
 
-POSITION = Position(turn=3, rank=-0.1, root=UUID)
+POSITION = Cursor(turn=3, rank=-0.1, root=UUID)
 
 
 def test_a_page_is_found_again() -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from roost import assembly, reasons
+from roost import assembly
 from roost.model import SHARING_TRAIT
 from roost.operations import candidates
+from roost.reasons import RuleKind
 from world import HEADERS, build, load, provider, put_allocations, uuid_of
 
 EXPLAIN = "/allocation_candidates/explain"
@@ -178,6 +179,6 @@ def test_the_extensions_are_named(client: httpx.Client) -> None:
     assert {"explain", "capacity"} <= set(client.get("/").json()["extensions"])
 
 
-@pytest.mark.parametrize("kind", reasons.KINDS)
+@pytest.mark.parametrize("kind", tuple(RuleKind))
 def test_every_kind_of_rule_is_documented(kind: str) -> None:
     assert f"| `{kind}` |" in PAGE

@@ -17,7 +17,7 @@ from roost.operations.providers import create_provider
 from roost.service.service import Roost
 from roost.settings import Settings
 from roost.store import standard_names
-from roost.store.connection.driver_errors import RetryAtOnce, RetryNeeded
+from roost.store.connection.driver_errors import LostRace, RetryAtOnce
 from roost.store.migrations import migrate
 from roost.store.schema import roost_changes, roost_writers
 from roost.store.store import Store
@@ -141,7 +141,7 @@ def test_searches(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "reason"), [(RetryNeeded("lost"), "race"), (RetryAtOnce("not so"), "proposal")]
+    ("error", "reason"), [(LostRace("lost"), "race"), (RetryAtOnce("not so"), "proposal")]
 )
 def test_retries(store: Store, error: Exception, reason: str) -> None:
     left = [error]

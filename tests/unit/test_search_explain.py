@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from msgspec.structs import replace as evolve
 
-from roost import reasons
 from roost.api.handlers.explain_text import relaxation_text, summary, tree_text
 from roost.model import SHARING_TRAIT, Inventory
 from roost.query import AggregateRule, CandidateQuery, Elsewhere, RequestGroup, TraitRule
+from roost.reasons import RuleKind, Verdict
 from roost.search import capacity as fill_module
 from roost.search.capacity import fill
 from roost.search.combine import Work
@@ -240,7 +240,7 @@ def test_the_first_reason_and_the_smallest_relaxation(query, reason, relaxation)
 
 def test_every_kind_of_rule_has_a_case():
     seen = {explain(INDEX, query).nearest[0].rule.kind for query, _, _ in CASES.values()}
-    assert seen == set(reasons.KINDS)
+    assert seen == set(RuleKind)
 
 
 def test_an_amount_is_lowered_beside_what_others_take():
@@ -301,27 +301,27 @@ def test_a_search_that_gave_up_says_never_of_nothing(monkeypatch):
     groups = tuple(split(group(f"_{n}", {"VCPU": 6}), "VCPU") for n in range(9))
     monkeypatch.setattr(split_ways, "STEPS_OF_TREE_MAX", 500)
     found = explain(index, CandidateQuery(groups=groups), may_go_on=lambda: False)
-    assert (found.verdict, found.complete) == (reasons.NOT_NOW, False)
+    assert (found.verdict, found.complete) == (Verdict.NOT_NOW, False)
     filling = fill(index, CandidateQuery(groups=groups))
     assert (filling.count, filling.complete) == (0, False)
 
 
 def test_not_now_or_never():
     not_now = explain(INDEX, CandidateQuery(groups=(plain(MEMORY_MB=16384),)))
-    assert not_now.verdict == reasons.NOT_NOW
+    assert not_now.verdict == Verdict.NOT_NOW
     assert summary(not_now) == (
         "No tree fits now: host, the nearest, fails at MEMORY_MB 16384 (numa0: MEMORY_MB "
         "16384 asked, 2048 free of 16384; units ok); it would fit with 14 GB less memory "
         "(MEMORY_MB:2048)."
     )
-    assert explain(INDEX, CandidateQuery(groups=(plain(MEMORY_MB=16385),))).verdict == reasons.NEVER
-    assert explain(INDEX, CandidateQuery(groups=(plain(MEMORY_MB=2048),))).verdict == reasons.FITS
+    assert explain(INDEX, CandidateQuery(groups=(plain(MEMORY_MB=16385),))).verdict == Verdict.NEVER
+    assert explain(INDEX, CandidateQuery(groups=(plain(MEMORY_MB=2048),))).verdict == Verdict.FITS
 
 
 def test_an_empty_cloud():
     index = Index.build(rows(build(resource_classes=["VCPU"])))
     found = explain(index, CandidateQuery(groups=(plain(VCPU=1),)))
-    assert (found.verdict, found.trees, found.nearest) == (reasons.NEVER, 0, ())
+    assert (found.verdict, found.trees, found.nearest) == (Verdict.NEVER, 0, ())
     assert summary(found) == "No tree fits: there are no providers."
     assert fill(index, CandidateQuery(groups=(plain(VCPU=1),))).count == 0
 
@@ -407,7 +407,7 @@ def test_amounts_no_column_holds():
     huge = 2**63 - 1
     groups = (plain(VCPU=huge), group("_A", {"VCPU": huge}))
     found = explain(INDEX, CandidateQuery(groups=groups))
-    assert found.verdict == reasons.NEVER
+    assert found.verdict == Verdict.NEVER
     assert fill(INDEX, CandidateQuery(groups=groups)).count == 0
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from roost.claims import Stock, check_consumer_generation, check_room, check_unused
+from roost.claims import InventoryState, check_consumer_generation, check_room, check_unused
 from roost.errors import (
     CapacityExceeded,
     ConstraintViolated,
@@ -17,8 +17,10 @@ from roost.model import ConsumerChange, Inventory
 IDS = {"VCPU": 0, "MEMORY_MB": 1, "DISK_GB": 2}
 
 
-def stock(used: int, *, class_id: int = 0, **fields: Any) -> Stock:
-    return Stock(class_id=class_id, inventory=Inventory(**{"total": 10, **fields}), used=used)
+def stock(used: int, *, class_id: int = 0, **fields: Any) -> InventoryState:
+    return InventoryState(
+        class_id=class_id, inventory=Inventory(**{"total": 10, **fields}), used=used
+    )
 
 
 def change(**allocations: dict[str, int]) -> ConsumerChange:

@@ -5,7 +5,7 @@ from oslo_db import exception as driver
 from sqlalchemy import exc as sql
 
 from roost.errors import Unavailable
-from roost.store.connection.driver_errors import explained
+from roost.store.connection.driver_errors import converting_errors
 
 
 @pytest.mark.parametrize(
@@ -20,5 +20,5 @@ from roost.store.connection.driver_errors import explained
     ids=repr,
 )
 def test_a_database_that_cannot_be_used_now(error: Exception) -> None:
-    with pytest.raises(Unavailable), explained():
+    with pytest.raises(Unavailable), converting_errors():
         raise error

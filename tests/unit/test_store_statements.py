@@ -26,7 +26,7 @@ from roost.operations.inventories import (
     replace_inventories,
     update_inventory,
 )
-from roost.operations.placement_candidates import Key, Wish
+from roost.operations.placement_candidates import Key, PlacementRequest
 from roost.operations.placements import place
 from roost.operations.providers import create_provider, delete_provider, update_provider
 from roost.operations.reshaper import reshape
@@ -328,7 +328,7 @@ def test_placing_any_number_of_consumers(
     monkeypatch.setattr(idempotency, "TRIM_INTERVAL", 10**9)
     build(roost)
 
-    def wish(name: str, key: Key | None = None) -> Wish:
+    def wish(name: str, key: Key | None = None) -> PlacementRequest:
         consumers = (
             NewConsumer(
                 uuid=uid(f"{name} {number}"),
@@ -339,7 +339,7 @@ def test_placing_any_number_of_consumers(
             for number in range(count)
         )
         query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),))
-        return Wish(query=query, consumers=tuple(consumers), key=key)
+        return PlacementRequest(query=query, consumers=tuple(consumers), key=key)
 
     # The index is loaded.
     place(roost, wish=wish("first"))

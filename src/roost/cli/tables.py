@@ -44,7 +44,15 @@ def open_tables(settings: Settings) -> Iterator[Store]:
         finally:
             # No connection may be open when worker processes are forked.
             store.dispose()
-    except (RoostError, SettingsError, SQLAlchemyError, DBError, ValueError, ImportError, OSError) as error:
+    except (
+        RoostError,
+        SettingsError,
+        SQLAlchemyError,
+        DBError,
+        ValueError,
+        ImportError,
+        OSError,
+    ) as error:
         # The first line says it; what follows is for those who read the driver's source.
         reason = str(error).partition("\n")[0]
         where = database_shown(settings.database_url)

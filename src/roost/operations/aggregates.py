@@ -37,7 +37,7 @@ def replace_aggregates(
         if expected_generation is None:
             # Meets whoever deletes the provider: nothing else ties these rows to it.
             tx.providers.touch([provider.id])
-            tx.providers.stay([provider])
+            tx.providers.announce_unmoved([provider])
         else:
             tx.providers.advance([(provider, 1)])
             generation += 1

@@ -59,7 +59,7 @@ def delete_allocations(roost: Roost, *, consumer_uuid: str) -> None:
             raise ConsumerNotFound(consumer_uuid)
         tx.consumers.delete([consumer])
         tx.allocations.replace(consumer.holdings, [])
-        tx.providers.stay(providers)
+        tx.providers.announce_unmoved(providers)
 
     roost.run(unit, retry_count=roost.settings.allocation_conflict_retry_count)
 

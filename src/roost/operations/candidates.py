@@ -7,7 +7,7 @@ from roost.errors import ProviderNotFound
 from roost.model import Value
 from roost.observe import metrics
 from roost.operations.known_names import check_query
-from roost.query import CandidateQuery, Position
+from roost.query import CandidateQuery, Cursor
 from roost.reasons import Explanation
 from roost.search.answer import Layout
 from roost.search.capacity import fill
@@ -21,7 +21,7 @@ class WrittenCandidates(Value, frozen=True, kw_only=True):
 
     candidates: list[str]  # texts of one or more candidates each
     summaries: list[bytes]  # texts of one or more providers each
-    next: Position | None = None  # where the next page begins, if there is one
+    next: Cursor | None = None  # where the next page begins, if there is one
 
 
 def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> WrittenCandidates:

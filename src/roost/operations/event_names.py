@@ -18,7 +18,7 @@ class Named(NamedTuple):
     root_uuid: str
 
 
-class Hindsight:
+class NamesAtTime:
     """Who providers were, one record earlier at a time."""
 
     def __init__(self, now: Mapping[int, Named]) -> None:

@@ -4,46 +4,48 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from roost.errors import PositionGone
-from roost.model import ALLOCATIONS, CATALOG, PROVIDER, Event, Value
-from roost.operations.event_names import Hindsight, Named
+from roost.model import Event, EventKind, Value
+from roost.operations.event_names import Named, NamesAtTime
 from roost.search.index.index import Index
 from roost.service.service import Roost
 from roost.store.change_record import ChangeRecord
 from roost.store.feed.history import Recorded
-from roost.store.feed.positions import Position, is_ahead
+from roost.store.feed.positions import FeedPosition, is_ahead
 
 # So many writes are told of at a time.
 WRITES_MAX = 1000
 
 
-class Interest(Value, frozen=True, kw_only=True):
+class EventFilter(Value, frozen=True, kw_only=True):
     """What a watcher wants to be told."""
 
-    kinds: Collection[str] = ()  # nothing: every kind
+    kinds: Collection[EventKind] = ()  # nothing: every kind
     tree: str | None = None  # only providers of the tree in which this one is, by UUID
 
 
-class Happening(Value, frozen=True, kw_only=True):
+class WriteEvents(Value, frozen=True, kw_only=True):
     """What one write changed, as far as it is of interest."""
 
-    position: Position  # after it
+    position: FeedPosition  # after it
     events: tuple[Event, ...]
 
 
 class _Names(Value, frozen=True, kw_only=True):
     """What the index says of everything that is to be told, and when that was."""
 
-    position: Position
+    position: FeedPosition
     providers: Mapping[int, Named]  # by id
     classes: Mapping[int, str]  # by id
 
 
-def current_position(roost: Roost) -> Position:
+def current_position(roost: Roost) -> FeedPosition:
     """Where somebody begins who wants to know what happens from now on."""
     return roost.store.position()
 
 
-def read_events(roost: Roost, *, position: Position, interest: Interest) -> list[Happening]:
+def read_events(
+    roost: Roost, *, position: FeedPosition, interest: EventFilter
+) -> list[WriteEvents]:
     """What happened after a position, oldest first, one entry for each write."""
     found = _read(roost, position)
     if not found:
@@ -52,7 +54,7 @@ def read_events(roost: Roost, *, position: Position, interest: Interest) -> list
     # Caught up with at least these writes.
     with roost.view() as index:
         names = _read_names(index, roost.position, [each.record for each in told], interest)
-    hindsight = Hindsight(names.providers)
+    hindsight = NamesAtTime(names.providers)
     end = found[-1].position
     if is_ahead(names.position, end):
         # What it has seen beyond them is taken back.
@@ -63,8 +65,8 @@ def read_events(roost: Roost, *, position: Position, interest: Interest) -> list
 
 
 def await_events(
-    roost: Roost, *, position: Position, interest: Interest, until: float
-) -> tuple[Position, list[Happening]]:
+    roost: Roost, *, position: FeedPosition, interest: EventFilter, until: float
+) -> tuple[FeedPosition, list[WriteEvents]]:
     """The same, but not before something of interest happened, or it is `until`.
 
     `until` is a time of the monotonic clock. Also gives the position after all of it.
@@ -82,7 +84,7 @@ def await_events(
             watch.wait(position, until)
 
 
-def _read(roost: Roost, position: Position) -> Sequence[Recorded]:
+def _read(roost: Roost, position: FeedPosition) -> Sequence[Recorded]:
     found = roost.store.records_since(position)
     if found is None:
         raise PositionGone()
@@ -90,7 +92,7 @@ def _read(roost: Roost, position: Position) -> Sequence[Recorded]:
 
 
 def _read_names(
-    index: Index, position: Position, records: Iterable[ChangeRecord], interest: Interest
+    index: Index, position: FeedPosition, records: Iterable[ChangeRecord], interest: EventFilter
 ) -> _Names:
     ids: set[int] = set()
     class_ids: set[int] = set()
@@ -114,14 +116,14 @@ def _read_names(
     )
 
 
-def _go_before(hindsight: Hindsight, found: Sequence[Recorded]) -> None:
+def _go_before(hindsight: NamesAtTime, found: Sequence[Recorded]) -> None:
     for each in reversed(found):
         hindsight.go_before(each.record)
 
 
 def _happening(
-    recorded: Recorded, hindsight: Hindsight, classes: Mapping[int, str], interest: Interest
-) -> Happening:
+    recorded: Recorded, hindsight: NamesAtTime, classes: Mapping[int, str], interest: EventFilter
+) -> WriteEvents:
     """What one write changed, from right after it; hindsight goes before it."""
     record = recorded.record
     events = [
@@ -135,10 +137,10 @@ def _happening(
     if tree is not None:
         roots = {after, hindsight.root_of(tree)}
         events = [event for event in events if _is_about(event, tree, roots, hindsight)]
-    return Happening(position=recorded.position, events=tuple(events))
+    return WriteEvents(position=recorded.position, events=tuple(events))
 
 
-def _is_about(event: Event, tree: str, roots: set[str | None], before: Hindsight) -> bool:
+def _is_about(event: Event, tree: str, roots: set[str | None], before: NamesAtTime) -> bool:
     """Whether its provider is, or was before, in the tree with one of these roots."""
     uuid = event.provider_uuid
     if uuid is None:
@@ -147,11 +149,11 @@ def _is_about(event: Event, tree: str, roots: set[str | None], before: Hindsight
 
 
 def _events(
-    hindsight: Hindsight, classes: Mapping[int, str], record: ChangeRecord
+    hindsight: NamesAtTime, classes: Mapping[int, str], record: ChangeRecord
 ) -> Iterator[Event]:
     generations = dict(record.generations)
 
-    def of(id: int, kind: str, **fields: object) -> Iterator[Event]:
+    def of(id: int, kind: EventKind, **fields: object) -> Iterator[Event]:
         named = hindsight.name(id)
         # A repair may speak of what was never there.
         if named is not None:
@@ -164,14 +166,14 @@ def _events(
             )
 
     for id, usage in _usages(classes, record).items():
-        yield from of(id, ALLOCATIONS, usage=usage)
+        yield from of(id, EventKind.ALLOCATIONS, usage=usage)
     for kind, ids in _kinds(record).items():
         for id in ids:
             yield from of(id, kind)
     for _, uuid, root_uuid in record.gone:
-        yield Event(kind=PROVIDER, provider_uuid=uuid, root_uuid=root_uuid, deleted=True)
+        yield Event(kind=EventKind.PROVIDER, provider_uuid=uuid, root_uuid=root_uuid, deleted=True)
     if record.classes or record.traits:
-        yield Event(kind=CATALOG)
+        yield Event(kind=EventKind.CATALOG)
 
 
 def _usages(classes: Mapping[int, str], record: ChangeRecord) -> dict[int, dict[str, int]]:
@@ -186,8 +188,9 @@ def _usages(classes: Mapping[int, str], record: ChangeRecord) -> dict[int, dict[
     return usages
 
 
-def _kinds(record: ChangeRecord) -> dict[str, Iterable[int]]:
+def _kinds(record: ChangeRecord) -> dict[EventKind, Iterable[int]]:
     # A roost that knew no kinds wrote only which providers changed.
     if record.providers and not record.kinds and not record.gone:
-        return {PROVIDER: record.providers}
-    return dict(record.kinds)
+        return {EventKind.PROVIDER: record.providers}
+    # A kind that a newer roost may know and this one does not is left out.
+    return {kind: record.kinds[kind] for kind in EventKind if kind in record.kinds}

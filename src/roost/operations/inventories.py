@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 
-from roost.claims import Stock, check_unused
+from roost.claims import InventoryState, check_unused
 from roost.errors import InventoryExists, InventoryNotFound, ResourceClassNotFound
 from roost.model import (
     Inventory,
@@ -19,7 +19,7 @@ from roost.store.transaction import Transaction
 def read_inventories(roost: Roost, *, provider_uuid: str) -> ProviderInventories:
     with roost.view() as index:
         row = index.row(provider_uuid)
-        stocks = index.stocks(row)
+        stocks = index.inventories(row)
         return ProviderInventories(
             generation=int(index.rows.generation[row]),
             inventories={
@@ -42,7 +42,7 @@ def replace_inventories(roost: Roost, *, change: InventoryChange) -> ProviderInv
         class_ids = sight.class_ids({*change.inventories, *stocks})
         removed = stocks.keys() - change.inventories.keys()
         check_unused(provider.uuid, stocks, removed)
-        kept = {name: tx.inventories.kept(each) for name, each in change.inventories.items()}
+        kept = {name: tx.inventories.as_stored(each) for name, each in change.inventories.items()}
         warn_of_excess(provider.uuid, stocks, kept)
         tx.classes.hold({name: class_ids[name] for name in kept if name not in stocks})
         tx.providers.advance([(provider, 1)])
@@ -65,9 +65,9 @@ def add_inventory(
     def unit(tx: Transaction) -> ProviderInventories:
         provider = tx.providers.lock(provider_uuid)
         class_ids = tx.classes.ids([resource_class])
-        if resource_class in tx.inventories.stocks([provider.id])[provider.id]:
+        if resource_class in tx.inventories.states([provider.id])[provider.id]:
             raise InventoryExists(resource_class, provider_uuid)
-        kept = tx.inventories.kept(inventory)
+        kept = tx.inventories.as_stored(inventory)
         tx.classes.hold(class_ids)
         tx.providers.advance([(provider, 1)])
         tx.inventories.insert({provider.id: {class_ids[resource_class]: kept}})
@@ -98,7 +98,7 @@ def update_inventory(
             if tx.classes.find(resource_class) is None:
                 raise ResourceClassNotFound(resource_class)
             raise InventoryNotFound(resource_class, provider_uuid)
-        kept = tx.inventories.kept(inventory)
+        kept = tx.inventories.as_stored(inventory)
         warn_of_excess(provider_uuid, stocks, {resource_class: kept})
         class_id = sight.class_ids([resource_class])[resource_class]
         tx.providers.advance([(provider, 1)])
@@ -119,7 +119,7 @@ def delete_inventories(
 
     def unit(tx: Transaction) -> ProviderInventories:
         provider = tx.providers.lock(provider_uuid)
-        stocks = tx.inventories.stocks([provider.id])[provider.id]
+        stocks = tx.inventories.states([provider.id])[provider.id]
         if resource_class is not None and resource_class not in stocks:
             if tx.classes.find(resource_class) is None:
                 raise ResourceClassNotFound(resource_class)
@@ -139,7 +139,7 @@ def delete_inventories(
 
 
 def warn_of_excess(
-    provider_uuid: str, stocks: Mapping[str, Stock], inventories: Mapping[str, Inventory]
+    provider_uuid: str, stocks: Mapping[str, InventoryState], inventories: Mapping[str, Inventory]
 ) -> None:
     """Say so where a smaller inventory leaves more used than there is. It is allowed."""
     for name, inventory in inventories.items():

@@ -16,13 +16,13 @@ import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from roost.claims import Stock
+from roost.claims import InventoryState
 from roost.errors import ProviderNotFound, RoostError
 from roost.model import ConsumerChange, Value
 from roost.search.index.index import Index
 from roost.search.index.nodes import inventory_of
 from roost.service.service import Roost
-from roost.store.connection.driver_errors import RETRYABLE, RetryAtOnce, RetryNeeded
+from roost.store.connection.driver_errors import RETRYABLE, LostRace, RetryAtOnce
 from roost.store.store import RETRY_COUNT_DEFAULT
 from roost.store.tables.catalog import is_standard_class, is_standard_trait
 from roost.store.tables.consumers import ConsumerRecord
@@ -57,7 +57,7 @@ class Sight(abc.ABC):
         """Those of the named providers that exist, by UUID."""
 
     @abc.abstractmethod
-    def stocks(self, provider_ids: Collection[int]) -> Mapping[int, Mapping[str, Stock]]:
+    def stocks(self, provider_ids: Collection[int]) -> Mapping[int, Mapping[str, InventoryState]]:
         """What each provider has, by resource class in the order of class ids, and its use."""
 
     @abc.abstractmethod
@@ -87,8 +87,8 @@ class TableSight(Sight):
     ) -> Mapping[str, ProviderState]:
         return self._tx.providers.lock_states(uuids, ids) if uuids or ids else {}
 
-    def stocks(self, provider_ids: Collection[int]) -> Mapping[int, Mapping[str, Stock]]:
-        return self._tx.inventories.stocks(provider_ids)
+    def stocks(self, provider_ids: Collection[int]) -> Mapping[int, Mapping[str, InventoryState]]:
+        return self._tx.inventories.states(provider_ids)
 
     def class_ids(self, names: Collection[str]) -> Mapping[str, int]:
         return self._tx.classes.ids(names)
@@ -104,7 +104,7 @@ class Remembered(Value, frozen=True, kw_only=True):
     """What the index says of one provider."""
 
     state: ProviderState
-    stocks: Mapping[str, Stock]
+    stocks: Mapping[str, InventoryState]
     traits: frozenset[int]
 
 
@@ -137,11 +137,11 @@ class IndexSight(Sight):
     ) -> Mapping[str, ProviderState]:
         if ids:
             # Of consumers that are left with nothing, which nobody remembers.
-            raise RetryNeeded("the index knows nothing of consumers")
+            raise LostRace("the index knows nothing of consumers")
         known = self._memory.providers
         return {uuid: known[uuid].state for uuid in uuids if uuid in known}
 
-    def stocks(self, provider_ids: Collection[int]) -> Mapping[int, Mapping[str, Stock]]:
+    def stocks(self, provider_ids: Collection[int]) -> Mapping[int, Mapping[str, InventoryState]]:
         return {id: self._by_id[id].stocks for id in provider_ids}
 
     def class_ids(self, names: Collection[str]) -> Mapping[str, int]:
@@ -150,7 +150,7 @@ class IndexSight(Sight):
         custom = {name for name, id in ids.items() if id is None or not is_standard_class(id)}
         found = self._tx.classes.ids(custom) if custom else {}
         if any(ids[name] != id for name, id in found.items()):
-            raise RetryNeeded("the index knows resource classes by other names")
+            raise LostRace("the index knows resource classes by other names")
         return {**{name: id for name, id in ids.items() if id is not None}, **found}
 
     def trait_ids(self, names: Collection[str]) -> Mapping[str, int]:
@@ -198,9 +198,9 @@ class LockingSight(IndexSight):
             if each.state.generation == generations.get(id)
         }
 
-    def stocks(self, provider_ids: Collection[int]) -> Mapping[int, Mapping[str, Stock]]:
+    def stocks(self, provider_ids: Collection[int]) -> Mapping[int, Mapping[str, InventoryState]]:
         others = [id for id in provider_ids if id not in self._by_id]
-        read = self._tx.inventories.stocks(others) if others else {}
+        read = self._tx.inventories.states(others) if others else {}
         return {id: read[id] if id in read else self._by_id[id].stocks for id in provider_ids}
 
     def traits(self, provider_id: int) -> set[int]:
@@ -305,10 +305,10 @@ def _remembered(index: Index, row: int) -> Remembered:
     return Remembered(
         state=ProviderState(id=index.ids[row], uuid=index.uuids[row], generation=generation),
         stocks={
-            index.classes.names[stock.class_id]: Stock(
+            index.classes.names[stock.class_id]: InventoryState(
                 class_id=stock.class_id, inventory=inventory_of(stock), used=stock.used
             )
-            for stock in index.stocks(row)
+            for stock in index.inventories(row)
         },
         traits=frozenset(index.row_traits(row)),
     )

@@ -30,7 +30,7 @@ class Key(Value, frozen=True, kw_only=True):
     body_digest: str
 
 
-class Wish(Value, frozen=True, kw_only=True):
+class PlacementRequest(Value, frozen=True, kw_only=True):
     """Who is to be placed, and where."""
 
     query: CandidateQuery  # what each of the consumers asks for
@@ -45,7 +45,9 @@ class Wish(Value, frozen=True, kw_only=True):
         return self.query.order is None or self.query.order.by == "random"
 
 
-def propose(roost: Roost, wish: Wish, attempt: int, random: Random) -> Sequence[Candidate]:
+def propose(
+    roost: Roost, wish: PlacementRequest, attempt: int, random: Random
+) -> Sequence[Candidate]:
     """A candidate for each consumer, so that all of them fit together."""
     count = len(wish.consumers)
     limit_max = min(CANDIDATES_MAX, wish.query.limit or CANDIDATES_MAX)
@@ -80,7 +82,7 @@ class _Supply(Value, frozen=True, kw_only=True):
     host_count: float  # how many hosts there are at most, these and others
 
 
-def _find(roost: Roost, wish: Wish, limit: int, random: Random) -> _Supply:
+def _find(roost: Roost, wish: PlacementRequest, limit: int, random: Random) -> _Supply:
     query = msgspec.structs.replace(wish.query, limit=limit)
     if query.order is None and len(wish.consumers) > 1:
         # In an order trees take turns way by way, so that one with many does not crowd out others.
@@ -102,7 +104,7 @@ def _find(roost: Roost, wish: Wish, limit: int, random: Random) -> _Supply:
     return _Supply(options=options, free=free, is_all=is_all, host_count=host_count)
 
 
-def _choose_one_by_one(roost: Roost, wish: Wish, limit: int) -> list[Option] | None:
+def _choose_one_by_one(roost: Roost, wish: PlacementRequest, limit: int) -> list[Option] | None:
     """Search anew for each consumer: what is left can be split as nothing was before."""
     query = msgspec.structs.replace(wish.query, limit=limit)
     chosen: list[Option] = []

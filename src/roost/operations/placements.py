@@ -18,9 +18,9 @@ from roost.model import Candidate, ConsumerChange, NewConsumer, Placed
 from roost.observe import metrics
 from roost.operations.allocations import replace_holdings
 from roost.operations.optimistic import Sight, decide
-from roost.operations.placement_candidates import Key, Wish, propose
+from roost.operations.placement_candidates import Key, PlacementRequest, propose
 from roost.service.service import Roost
-from roost.store.tables.idempotency import KeptAnswer
+from roost.store.tables.idempotency import StoredPlacement
 from roost.store.transaction import Transaction
 
 LOG = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ _LOST = (
 )
 
 
-def place(roost: Roost, *, wish: Wish) -> tuple[Placed, ...]:
+def place(roost: Roost, *, wish: PlacementRequest) -> tuple[Placed, ...]:
     """Give every consumer a place, or none of them.
 
     The index proposes, as it does for a search; the transaction decides, as it does for a claim.
@@ -69,11 +69,11 @@ def place(roost: Roost, *, wish: Wish) -> tuple[Placed, ...]:
 
 
 def _recall(roost: Roost, key: Key | None) -> tuple[Placed, ...] | None:
-    kept = None if key is None else roost.store.kept_answer(key.key_digest)
+    kept = None if key is None else roost.store.stored_placement(key.key_digest)
     return None if key is None or kept is None else _same(kept, key)
 
 
-def _same(kept: KeptAnswer, key: Key) -> tuple[Placed, ...]:
+def _same(kept: StoredPlacement, key: Key) -> tuple[Placed, ...]:
     if kept.body_digest != key.body_digest:
         raise KeyReused()
     return kept.placed
@@ -83,7 +83,7 @@ def _same(kept: KeptAnswer, key: Key) -> tuple[Placed, ...]:
 # Claiming
 
 
-def _claim(roost: Roost, wish: Wish, chosen: Sequence[Candidate]) -> tuple[Placed, ...]:
+def _claim(roost: Roost, wish: PlacementRequest, chosen: Sequence[Candidate]) -> tuple[Placed, ...]:
     pairs = list(zip(wish.consumers, chosen, strict=True))
     placed = tuple(Placed(consumer_uuid=who.uuid, candidate=what) for who, what in pairs)
     changes = [_change(who, what) for who, what in pairs]
@@ -91,12 +91,12 @@ def _claim(roost: Roost, wish: Wish, chosen: Sequence[Candidate]) -> tuple[Place
 
     def unit(tx: Transaction, sight: Sight) -> tuple[Placed, ...]:
         # First of all: if it was answered before, its consumers are no longer new.
-        kept = None if key is None else tx.answers.read(key.key_digest)
+        kept = None if key is None else tx.idempotency_keys.read(key.key_digest)
         if key is not None and kept is not None:
             return _same(kept, key)
         replace_holdings(tx, sight, changes, roost.settings)
         if key is not None:
-            tx.answers.add(key.key_digest, key.body_digest, placed)
+            tx.idempotency_keys.add(key.key_digest, key.body_digest, placed)
         return placed
 
     return decide(

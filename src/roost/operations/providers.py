@@ -74,7 +74,7 @@ def update_provider(
         after = tx.providers.lock_all([uuid], moved)
         if uuid not in after:
             raise ProviderNotFound(uuid)
-        tx.providers.stay(after.values())
+        tx.providers.announce_unmoved(after.values())
         return after[uuid].value()
 
     return roost.run(unit)

@@ -6,7 +6,7 @@ writes, guards first.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from roost.claims import Stock, check_consumer_generation, classes_of
+from roost.claims import InventoryState, check_consumer_generation, classes_of
 from roost.errors import UnknownProvider
 from roost.model import ConsumerChange, Value
 from roost.operations.optimistic import Sight
@@ -22,7 +22,7 @@ class Before(Value, frozen=True, kw_only=True):
 
     consumers: Mapping[str, ConsumerRecord]  # those that exist, by UUID
     providers: Mapping[str, ProviderState]  # those that exist, by UUID
-    stocks: Mapping[str, Mapping[str, Stock]]  # by provider UUID and class
+    stocks: Mapping[str, Mapping[str, InventoryState]]  # by provider UUID and class
 
     @property
     def holdings(self) -> list[Holding]:

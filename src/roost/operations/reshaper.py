@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from roost.claims import Amounts, Stock, check_room, check_unused, wanted
+from roost.claims import Amounts, InventoryState, check_room, check_unused, wanted
 from roost.errors import ProviderNotFound
 from roost.model import ConsumerChange, Inventory, InventoryChange
 from roost.operations.optimistic import TableSight
@@ -41,7 +41,7 @@ def reshape(
         class_ids = tx.classes.ids(names)
         new = {
             change.provider_uuid: {
-                name: tx.inventories.kept(each) for name, each in change.inventories.items()
+                name: tx.inventories.as_stored(each) for name, each in change.inventories.items()
             }
             for change in inventories
         }
@@ -72,7 +72,7 @@ def _with_new(
     for uuid, by_class in new.items():
         for name, inventory in by_class.items():
             old = stocks[uuid].get(name)
-            stocks[uuid][name] = Stock(
+            stocks[uuid][name] = InventoryState(
                 class_id=class_ids[name], inventory=inventory, used=old.used if old else 0
             )
     return msgspec.structs.replace(before, stocks=stocks)

@@ -16,7 +16,7 @@ from roost.operations.optimistic import Sight, decide
 from roost.search.index.index import Index
 from roost.search.index.nodes import moment
 from roost.service.service import Roost
-from roost.store.connection.driver_errors import RetryNeeded
+from roost.store.connection.driver_errors import LostRace
 from roost.store.transaction import Transaction
 
 
@@ -106,7 +106,7 @@ def replace_traits(
             generation += 1
         elif not sight.certain:
             # Nothing is written, so no guard would tell if it was otherwise.
-            raise RetryNeeded("the index sees nothing to do")
+            raise LostRace("the index sees nothing to do")
         return ProviderTraits(
             generation=generation,
             traits=tuple(sorted(ids, key=lambda name: ids[name])),

@@ -12,7 +12,9 @@ def read_usages(roost: Roost, *, provider_uuid: str) -> ProviderUsages:
         row = index.row(provider_uuid)
         return ProviderUsages(
             generation=int(index.rows.generation[row]),
-            usages={index.classes.names[stock.class_id]: stock.used for stock in index.stocks(row)},
+            usages={
+                index.classes.names[stock.class_id]: stock.used for stock in index.inventories(row)
+            },
         )
 
 

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from roost.model import Candidate, ProviderSummary, capacity
-from roost.query import CandidateQuery, Position
+from roost.query import CandidateQuery, Cursor
 from roost.search.index.columns import Integers
 from roost.search.index.index import Index
 from roost.search.match import Slot
@@ -56,7 +56,7 @@ class Answer:
         self._seen: set[object] = set()
         self._matrices: list[Integers] = [np.empty((0, len(slots)), dtype=np.int64)]
         self.count = 0
-        self.next: Position | None = None  # of the last way, where a page ends before the answer
+        self.next: Cursor | None = None  # of the last way, where a page ends before the answer
 
     # -- gathering -----------------------------------------------------------------------------
 
@@ -223,6 +223,6 @@ def summary(index: Index, row: int) -> ProviderSummary:
                 capacity(stock.total, stock.reserved, stock.allocation_ratio),
                 stock.used,
             )
-            for stock in index.stocks(row)
+            for stock in index.inventories(row)
         },
     )

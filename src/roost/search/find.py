@@ -5,7 +5,7 @@ from random import Random
 
 import numpy as np
 
-from roost.query import CandidateQuery, Order, Position
+from roost.query import CandidateQuery, Cursor, Order
 from roost.search.answer import Answer
 from roost.search.combine import Combination, Options, Work
 from roost.search.constraints import Rules
@@ -178,7 +178,7 @@ class Search:
         answer = Answer(self.index, self.query, slots, self.sharing)
         turns = Turns(self.index, self.query, order, slots, self.lenders, self.batches())
         page: list[Integers] = []
-        last: Position | None = None
+        last: Cursor | None = None
         for position, way in turns.ways():
             if limit is not None and len(page) == limit:
                 answer.next = last

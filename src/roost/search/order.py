@@ -12,7 +12,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from roost.query import CandidateQuery, Order, Position
+from roost.query import CandidateQuery, Cursor, Order
 from roost.search import combine
 from roost.search.combine import Combination
 from roost.search.index.columns import Integers
@@ -87,7 +87,7 @@ class Turns:
         self._trees: dict[int, Tree] = {}
         self._ways_wanted = WAYS_AT_FIRST
 
-    def ways(self) -> Iterator[tuple[Position, Integers]]:
+    def ways(self) -> Iterator[tuple[Cursor, Integers]]:
         """From behind the place where the last page ended."""
         seen: set[tuple[int, ...]] = set()
         for position, way in self._ways():
@@ -99,7 +99,7 @@ class Turns:
             if self._after is None or position.key > self._after.key:
                 yield position, way
 
-    def _ways(self) -> Iterator[tuple[Position, Integers]]:
+    def _ways(self) -> Iterator[tuple[Cursor, Integers]]:
         after = self._after
         turn = skipped = 0
         if after is not None and not self._repeats:
@@ -117,7 +117,7 @@ class Turns:
                 if way is not None:
                     still.append(place)
                     rank, root = self._key(place)
-                    yield Position(turn=turn, rank=rank, root=root), way
+                    yield Cursor(turn=turn, rank=rank, root=root), way
             alive, skipped = still, 0
             turn += 1
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from roost.errors import TooManyWatchers
-from roost.store.feed.positions import Position, is_ahead
+from roost.store.feed.positions import FeedPosition, is_ahead
 from roost.store.store import Store
 
 # How late a write of another process may be noticed.
@@ -26,7 +26,7 @@ class EventWaiters:
         self._stopping = stopping
         self._looking = threading.Lock()
         self._looked = -LOOK_SECONDS  # when somebody last looked
-        self._position: Position = {}
+        self._position: FeedPosition = {}
 
     @property
     def is_stopping(self) -> bool:
@@ -53,7 +53,7 @@ class EventWaiters:
         finally:
             self.leave()
 
-    def wait(self, position: Position, until: float) -> bool:
+    def wait(self, position: FeedPosition, until: float) -> bool:
         """Whether anything was written after a position, at the latest at a time of the clock.
 
         A look that is older than the position would tell of what its owner has read already. So
@@ -68,7 +68,7 @@ class EventWaiters:
             if now >= until or self._stopping.wait(min(until, looked + LOOK_SECONDS) - now):
                 return False
 
-    def _look(self) -> tuple[float, Position]:
+    def _look(self) -> tuple[float, FeedPosition]:
         """Where the writers are, or were a little while ago, and when that was."""
         with self._looking:
             now = time.monotonic()

@@ -14,7 +14,7 @@ from roost.search.index.index import Index
 from roost.service import memory
 from roost.service.event_waiters import EventWaiters
 from roost.settings import Settings
-from roost.store.feed.positions import Position
+from roost.store.feed.positions import FeedPosition
 from roost.store.store import RETRY_COUNT_DEFAULT, Store
 from roost.store.transaction import Transaction
 
@@ -54,7 +54,7 @@ class Roost:
         self._following = Lock()  # one thread at a time asks the feed; others read meanwhile
         self._still = Lock()  # held while the index is read, and while it moves
         self._index: Index | None = None
-        self._position: Position = {}
+        self._position: FeedPosition = {}
         self._begun = 0  # how often catching up has begun
         self._done = 0  # the last of these that is done
         self._seen = 0.0  # when the feed was last asked
@@ -84,7 +84,7 @@ class Roost:
             yield self._index
 
     @property
-    def position(self) -> Position:
+    def position(self) -> FeedPosition:
         """How far the index has come; of the very index that is viewed, while it is."""
         return self._position
 
@@ -200,7 +200,7 @@ class Roost:
             self._index, self._position = index, position
         self._measure(index)
 
-    def _measure(self, index: Index, seen: Position | None = None) -> None:
+    def _measure(self, index: Index, seen: FeedPosition | None = None) -> None:
         """Tell how large the index is and how far it came; `seen` is where it was before."""
         if self._gauges is None:
             self._gauges = metrics.IndexGauges()
@@ -213,7 +213,7 @@ class Roost:
                 news = (last - seen.get(writer, 0) for writer, last in self._position.items())
                 metrics.INDEX_RECORDS.inc(sum(news))
 
-    def _load(self) -> tuple[Position, Index]:
+    def _load(self) -> tuple[FeedPosition, Index]:
         # What is loaded stays. The garbage collector need not look at it while it comes in, nor
         # again and again later: with a large cloud that would stop requests for a second.
         gc.disable()

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from roost.model import ALLOCATIONS
+from roost.model import EventKind
 
 # What the creation of a provider saw of its generation: that there is none yet.
 UNBORN = -1
@@ -54,7 +54,7 @@ class Announcement:
         self._providers: set[int] = set()
         self._classes: set[int] = set()
         self._traits: set[int] = set()
-        self._kinds: dict[str, set[int]] = {}
+        self._kinds: dict[EventKind, set[int]] = {}
         self._gone: list[tuple[int, str, str]] = []
         self._moved: dict[int, str] = {}
         self._seen: dict[int, int] = {}
@@ -66,7 +66,7 @@ class Announcement:
     def generation(self, provider_id: int, generation: int) -> None:
         self._generations[provider_id] = generation
 
-    def providers(self, ids: Iterable[int], kind: str | None = None) -> None:
+    def providers(self, ids: Iterable[int], kind: EventKind | None = None) -> None:
         """Everything of these providers is to be read anew; `kind` is what changed of them."""
         ids = set(ids)
         self._providers |= ids
@@ -95,7 +95,7 @@ class Announcement:
     def record(self) -> ChangeRecord | None:
         """None where nothing was changed."""
         used = {provider for provider, _ in self._usage} & self._providers
-        kinds = {**self._kinds, **({ALLOCATIONS: used} if used else {})}
+        kinds = {**self._kinds, EventKind.ALLOCATIONS: used} if used else self._kinds
         # Whoever reads a provider anew needs no sums for it.
         record = ChangeRecord(
             usage=[
@@ -107,7 +107,7 @@ class Announcement:
             providers=sorted(self._providers),
             classes=sorted(self._classes),
             traits=sorted(self._traits),
-            kinds={name: sorted(ids) for name, ids in kinds.items()},
+            kinds={kind.value: sorted(ids) for kind, ids in kinds.items()},
             gone=self._gone,
             moved=list(self._moved.items()),
             seen=list(self._seen.items()),

@@ -16,14 +16,14 @@ from roost.changes import Changes, Rows
 from roost.errors import ConcurrentUpdate
 from roost.observe import metrics
 from roost.store.connection.database import Database
-from roost.store.connection.driver_errors import RETRYABLE, RetryAtOnce, explained
+from roost.store.connection.driver_errors import RETRYABLE, RetryAtOnce, converting_errors
 from roost.store.connection.engine import EngineOptions
 from roost.store.feed.history import Recorded, read_records
-from roost.store.feed.positions import Position
+from roost.store.feed.positions import FeedPosition
 from roost.store.feed.reader import Feed
 from roost.store.feed.writer import Writer
-from roost.store.tables.id_cache import LastingIds
-from roost.store.tables.idempotency import KeptAnswer, read_answer
+from roost.store.tables.id_cache import IdCache
+from roost.store.tables.idempotency import StoredPlacement, read_stored_placement
 from roost.store.tables.reads import Reads
 from roost.store.transaction import Transaction
 
@@ -46,7 +46,7 @@ class Store:
         self._writer = Writer(database)
         self._feed = Feed(database, self._writer)
         self.reads = Reads(database)
-        self._lasting: tuple[int | None, LastingIds] = None, LastingIds()  # of one registration
+        self._id_cache: tuple[int | None, IdCache] = None, IdCache()  # of one registration
         _forget_after_fork(self)
 
     @classmethod
@@ -74,7 +74,7 @@ class Store:
         """One transaction: committed with its change record on leaving, or not at all."""
         self._writer.register()
         with self._database.write() as connection:
-            transaction = Transaction(connection, self._lasting_ids())
+            transaction = Transaction(connection, self._current_id_cache())
             yield transaction
             transaction.flush()
             record = transaction.announcement.record()
@@ -83,11 +83,11 @@ class Store:
             else:
                 self._writer.commit(connection, record)
 
-    def _lasting_ids(self) -> LastingIds:
-        registration, ids = self._lasting
+    def _current_id_cache(self) -> IdCache:
+        registration, ids = self._id_cache
         if registration != self._writer.id:
-            ids = LastingIds()
-            self._lasting = self._writer.id, ids
+            ids = IdCache()
+            self._id_cache = self._writer.id, ids
         return ids
 
     def run(
@@ -98,7 +98,7 @@ class Store:
         The unit runs again as a whole, COMMIT included, when it lost a race; so it reads
         everything it decides on from its transaction, and changes nothing but its transaction.
         """
-        with explained():
+        with converting_errors():
             attempt = 0
             while True:
                 try:
@@ -133,9 +133,9 @@ class Store:
         """The answer to several statements of whoever inspects the tables, as of one moment."""
         return self._database.read_snapshot(question)
 
-    def kept_answer(self, key_digest: str) -> KeptAnswer | None:
+    def stored_placement(self, key_digest: str) -> StoredPlacement | None:
         """What was answered under a key."""
-        return self._database.read(lambda connection: read_answer(connection, key_digest))
+        return self._database.read(lambda connection: read_stored_placement(connection, key_digest))
 
     # -----------------------------------------------------------------------------------------
     # Following
@@ -144,26 +144,26 @@ class Store:
         """Ask the database for something small, the way that requests do."""
         self._feed.reach()
 
-    def position(self) -> Position:
+    def position(self) -> FeedPosition:
         """Where the change feed is."""
-        with explained():
+        with converting_errors():
             return self._feed.position()
 
-    def records_since(self, position: Position) -> Sequence[Recorded] | None:
+    def records_since(self, position: FeedPosition) -> Sequence[Recorded] | None:
         """What was recorded since, in order; None where it is no longer known."""
         return self._database.read_snapshot(lambda connection: read_records(connection, position))
 
-    def load(self) -> tuple[Position, Rows]:
+    def load(self) -> tuple[FeedPosition, Rows]:
         """Every row of the tables, and the position in the change feed that belongs to them."""
-        with explained():
+        with converting_errors():
             return self._feed.load()
 
-    def changes_since(self, position: Position) -> tuple[Position, Changes] | None:
+    def changes_since(self, position: FeedPosition) -> tuple[FeedPosition, Changes] | None:
         """What happened since, or None where only `load` can tell."""
-        with explained():
+        with converting_errors():
             return self._feed.changes_since(position)
 
-    def own_changes(self, position: Position) -> tuple[Position, Changes] | None:
+    def own_changes(self, position: FeedPosition) -> tuple[FeedPosition, Changes] | None:
         """The next change after a position, if it is known without asking the database."""
         return self._feed.own_changes(position)
 

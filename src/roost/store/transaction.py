@@ -6,8 +6,8 @@ from roost.store.tables.aggregates import Aggregates
 from roost.store.tables.allocations import Allocations
 from roost.store.tables.catalog import Classes, TraitNames
 from roost.store.tables.consumers import Consumers
-from roost.store.tables.id_cache import LastingIds
-from roost.store.tables.idempotency import Answers
+from roost.store.tables.id_cache import IdCache
+from roost.store.tables.idempotency import IdempotencyKeys
 from roost.store.tables.inventories import Inventories
 from roost.store.tables.providers import Providers
 from roost.store.tables.session import Session
@@ -18,8 +18,8 @@ from roost.store.tables.trees import Trees
 class Transaction(Session):
     """What a unit of work is given."""
 
-    def __init__(self, connection: Connection, lasting: LastingIds) -> None:
-        super().__init__(connection, lasting)
+    def __init__(self, connection: Connection, id_cache: IdCache) -> None:
+        super().__init__(connection, id_cache)
         self.providers = Providers(self)
         self.trees = Trees(self)
         self.inventories = Inventories(self)
@@ -29,4 +29,4 @@ class Transaction(Session):
         self.allocations = Allocations(self)
         self.classes = Classes(self)
         self.trait_names = TraitNames(self)
-        self.answers = Answers(self)
+        self.idempotency_keys = IdempotencyKeys(self)

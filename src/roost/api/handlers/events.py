@@ -13,8 +13,14 @@ from roost.api.parsing import positions, query_string
 from roost.api.schemas import canonical_uuid
 from roost.api.schemas.events import QUERY, WAIT_SECONDS_MAX
 from roost.errors import PositionGone, Unavailable
-from roost.model import KINDS, Event
-from roost.operations.events import Happening, Interest, await_events, current_position, read_events
+from roost.model import Event, EventKind
+from roost.operations.events import (
+    EventFilter,
+    WriteEvents,
+    await_events,
+    current_position,
+    read_events,
+)
 from roost.service.service import Roost
 
 # A stream that says nothing for long is taken for broken by what is in between.
@@ -29,7 +35,7 @@ def get(roost: Roost, request: Request) -> Reply:
     after = query_string.once(parameters, "after")
     wait = query_string.once(parameters, "wait")
     tree = query_string.once(parameters, "tree")
-    interest = Interest(
+    interest = EventFilter(
         kinds=_parse_kinds(parameters.get("kind", ())),
         tree=None if tree is None else canonical_uuid(tree),
     )
@@ -49,22 +55,23 @@ def get(roost: Roost, request: Request) -> Reply:
         return _reply(*await_events(roost, position=position, interest=interest, until=until))
 
 
-def _parse_kinds(names: Sequence[str]) -> frozenset[str]:
+def _parse_kinds(names: Sequence[str]) -> frozenset[EventKind]:
+    known = tuple(kind.value for kind in EventKind)
     # The schema has seen the first and the last.
-    unknown = [name for name in names if name not in KINDS]
+    unknown = [name for name in names if name not in known]
     if unknown:
         raise HttpError(
             400,
-            query_string.INVALID.format(f"{unknown[0]!r} is no 'kind', expected one of {KINDS}"),
+            query_string.INVALID.format(f"{unknown[0]!r} is no 'kind', expected one of {known}"),
         )
-    return frozenset(names)
+    return frozenset(map(EventKind, names))
 
 
-def _position(roost: Roost, after: str | None) -> positions.Position:
+def _position(roost: Roost, after: str | None) -> positions.FeedPosition:
     return dict(current_position(roost)) if after is None else positions.read(after)
 
 
-def _reply(position: Any, found: list[Happening]) -> Reply:
+def _reply(position: Any, found: list[WriteEvents]) -> Reply:
     body = {
         "events": [render(event) for each in found for event in each.events],
         "position": positions.write(position),
@@ -110,13 +117,13 @@ class Stream:
 
 
 def _stream(
-    roost: Roost, position: positions.Position, interest: Interest, seconds: float
+    roost: Roost, position: positions.FeedPosition, interest: EventFilter, seconds: float
 ) -> Stream:
     roost.waiters.enter()
     return Stream(_pieces(roost, position, interest, seconds), roost.waiters.leave)
 
 
-def _pieces(roost: Roost, position: Any, interest: Interest, seconds: float) -> Iterator[bytes]:
+def _pieces(roost: Roost, position: Any, interest: EventFilter, seconds: float) -> Iterator[bytes]:
     end = time.monotonic() + seconds
     yield _BEGIN
     try:
@@ -140,7 +147,7 @@ def _pieces(roost: Roost, position: Any, interest: Interest, seconds: float) -> 
         return
 
 
-def _pieces_of(happening: Happening) -> bytes:
+def _pieces_of(happening: WriteEvents) -> bytes:
     """The events of one write. A client has seen the write when it has seen the last of them."""
     *first, last = happening.events
     return b"".join(

@@ -1,7 +1,15 @@
 """Explanations in words."""
 
-from roost import reasons
-from roost.reasons import Explanation, ProviderMiss, Relaxation, Rule, TreeReason
+from roost.reasons import (
+    Explanation,
+    ProviderMiss,
+    Relaxation,
+    Rule,
+    RuleKind,
+    TreeReason,
+    UnitLimit,
+    Verdict,
+)
 
 # Classes of which people speak in units of their own: what it is, and how much one of them is.
 _UNITS = {"MEMORY_MB": ("memory", "MB"), "DISK_GB": ("disk", "GB")}
@@ -13,37 +21,37 @@ def rule_text(rule: Rule) -> str:
     names = ", ".join(rule.names)
     one_of = names if len(rule.names) == 1 else f"one of {names}"
     match rule.kind:
-        case reasons.ROOT_REQUIRED:
+        case RuleKind.ROOT_REQUIRED:
             text = f"the root has {one_of}"
-        case reasons.ROOT_FORBIDDEN:
+        case RuleKind.ROOT_FORBIDDEN:
             text = f"the root does not have {names}"
-        case reasons.ROOT_MEMBER_OF:
+        case RuleKind.ROOT_MEMBER_OF:
             text = f"the root is in aggregate {one_of}"
-        case reasons.ROOT_NOT_MEMBER_OF:
+        case RuleKind.ROOT_NOT_MEMBER_OF:
             text = f"the root is not in aggregate {names}"
-        case reasons.RESOURCES:
+        case RuleKind.RESOURCES:
             text = f"{names} {rule.amount}"
             if rule.may_split:
                 text += ", in pieces"
-        case reasons.REQUIRED:
+        case RuleKind.REQUIRED:
             text = f"has {one_of}"
-        case reasons.FORBIDDEN:
+        case RuleKind.FORBIDDEN:
             text = f"does not have {names}"
-        case reasons.MEMBER_OF:
+        case RuleKind.MEMBER_OF:
             text = f"in aggregate {one_of}"
-        case reasons.NOT_MEMBER_OF:
+        case RuleKind.NOT_MEMBER_OF:
             text = f"not in aggregate {names}"
-        case reasons.IN_TREE:
+        case RuleKind.IN_TREE:
             text = f"in the tree of {names}"
-        case reasons.IN_SUBTREE:
+        case RuleKind.IN_SUBTREE:
             text = f"at or below {names}"
-        case reasons.GROUP_POLICY:
+        case RuleKind.GROUP_POLICY:
             text = "group_policy=isolate"
-        case reasons.ISOLATE:
+        case RuleKind.ISOLATE:
             text = f"isolate {names}"
-        case reasons.SAME_SUBTREE:
+        case RuleKind.SAME_SUBTREE:
             text = f"same_subtree {names}"
-        case reasons.ELSEWHERE:
+        case RuleKind.ELSEWHERE:
             text = f"{', '.join(rule.outside)} outside the subtree of {names}"
         case _:
             text = f"{names} of all groups together"
@@ -70,17 +78,17 @@ def tree_text(reason: TreeReason) -> str:
 def provider_text(miss: ProviderMiss, rule: Rule) -> str:
     names = ", ".join(miss.broken)
     match rule.kind:
-        case reasons.RESOURCES:
+        case RuleKind.RESOURCES:
             return f"{miss.name}: {rule.names[0]} {_stock(miss)}"
-        case reasons.CAPACITY:
+        case RuleKind.CAPACITY:
             return f"{miss.name}: {names} {miss.asked} asked together, {_free(miss)}"
-        case reasons.REQUIRED | reasons.ROOT_REQUIRED:
+        case RuleKind.REQUIRED | RuleKind.ROOT_REQUIRED:
             return f"{miss.name} lacks {names}"
-        case reasons.FORBIDDEN | reasons.ROOT_FORBIDDEN:
+        case RuleKind.FORBIDDEN | RuleKind.ROOT_FORBIDDEN:
             return f"{miss.name} has {names}"
-        case reasons.MEMBER_OF | reasons.ROOT_MEMBER_OF:
+        case RuleKind.MEMBER_OF | RuleKind.ROOT_MEMBER_OF:
             return f"{miss.name} is not in {names}"
-        case reasons.NOT_MEMBER_OF | reasons.ROOT_NOT_MEMBER_OF:
+        case RuleKind.NOT_MEMBER_OF | RuleKind.ROOT_NOT_MEMBER_OF:
             # An aggregate on a root spans its tree, and then the provider itself is in none.
             return f"{miss.name} is in {names or rule.names[0]}"
     return f"{miss.name} stands elsewhere"
@@ -90,9 +98,9 @@ def _stock(miss: ProviderMiss) -> str:
     units = [
         f"{said} {getattr(miss, part)}"
         for part, said in (
-            (reasons.BELOW_MIN_UNIT, "less than min_unit"),
-            (reasons.ABOVE_MAX_UNIT, "more than max_unit"),
-            (reasons.NO_WHOLE_STEP, "no multiple of step_size"),
+            (UnitLimit.BELOW_MIN_UNIT, "less than min_unit"),
+            (UnitLimit.ABOVE_MAX_UNIT, "more than max_unit"),
+            (UnitLimit.NO_WHOLE_STEP, "no multiple of step_size"),
         )
         if part in miss.broken
     ]
@@ -110,15 +118,15 @@ def _nobody(rule: Rule) -> str:
     """What holds of a tree where no single provider is to blame."""
     names = ", ".join(rule.names)
     match rule.kind:
-        case reasons.RESOURCES:
+        case RuleKind.RESOURCES:
             return f"no provider that is left has {names}"
-        case reasons.REQUIRED:
+        case RuleKind.REQUIRED:
             return f"no combination of its providers has {' or '.join(rule.names)}"
-        case reasons.GROUP_POLICY | reasons.ISOLATE:
+        case RuleKind.GROUP_POLICY | RuleKind.ISOLATE:
             return f"it has too few providers to serve {names} by different ones"
-        case reasons.SAME_SUBTREE:
+        case RuleKind.SAME_SUBTREE:
             return f"none of the providers that can serve {names} is above the others"
-        case reasons.ELSEWHERE:
+        case RuleKind.ELSEWHERE:
             return f"{', '.join(rule.outside)} can only be served from the subtree of {names}"
     return "no provider is left"
 
@@ -137,27 +145,27 @@ def relaxation_text(relaxation: Relaxation) -> str:
         return f"with {less}{of_group} ({rule.names[0]}:{relaxation.amount})"
     names = " or ".join(rule.names)
     match rule.kind:
-        case reasons.RESOURCES:
+        case RuleKind.RESOURCES:
             return f"without {names}{of_group}"
-        case reasons.REQUIRED:
+        case RuleKind.REQUIRED:
             return f"without the trait {names}{of_group}"
-        case reasons.ROOT_REQUIRED:
+        case RuleKind.ROOT_REQUIRED:
             return f"without the trait {names} of the root"
-        case reasons.FORBIDDEN:
+        case RuleKind.FORBIDDEN:
             return f"if the trait {names} were allowed{of_group}"
-        case reasons.ROOT_FORBIDDEN:
+        case RuleKind.ROOT_FORBIDDEN:
             return f"if the root were allowed to have {names}"
-        case reasons.MEMBER_OF:
+        case RuleKind.MEMBER_OF:
             return f"without the aggregate {names}{of_group}"
-        case reasons.ROOT_MEMBER_OF:
+        case RuleKind.ROOT_MEMBER_OF:
             return f"without the aggregate {names} of the root"
-        case reasons.NOT_MEMBER_OF | reasons.ROOT_NOT_MEMBER_OF:
+        case RuleKind.NOT_MEMBER_OF | RuleKind.ROOT_NOT_MEMBER_OF:
             return f"if the aggregate {names} were allowed{of_group}"
-        case reasons.IN_TREE:
+        case RuleKind.IN_TREE:
             return f"without in_tree{of_group}"
-        case reasons.IN_SUBTREE:
+        case RuleKind.IN_SUBTREE:
             return f"without in_subtree{of_group}"
-        case reasons.ELSEWHERE:
+        case RuleKind.ELSEWHERE:
             return f"if {', '.join(rule.outside)} were allowed in the subtree of {names}"
     return f"without {rule_text(rule)}"
 
@@ -176,7 +184,7 @@ def summary(explanation: Explanation) -> str:
     """All of it in a sentence."""
     tree = explanation.tree
     who = "No tree" if tree is None else tree.name
-    if explanation.verdict == reasons.FITS:
+    if explanation.verdict == Verdict.FITS:
         count = explanation.stages[-1].trees_out if explanation.stages else explanation.trees
         fit = "fits" if count == 1 else "fit"
         return f"{who} fits." if tree is not None else f"{_trees(count)} {fit}."
@@ -191,7 +199,7 @@ def summary(explanation: Explanation) -> str:
 
 
 def _when(explanation: Explanation) -> str:
-    if explanation.verdict == reasons.NOT_NOW:
+    if explanation.verdict == Verdict.NOT_NOW:
         return " now"
     if explanation.tree is None:
         return ", and none would if all were empty"

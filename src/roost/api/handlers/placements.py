@@ -17,7 +17,7 @@ from roost.api.schemas import canonical_uuid, is_uuid
 from roost.api.schemas.placements import POST
 from roost.api.versions import Version
 from roost.model import NewConsumer, Placed
-from roost.operations.placement_candidates import Key, Wish
+from roost.operations.placement_candidates import Key, PlacementRequest
 from roost.operations.placements import place
 from roost.query import CandidateQuery
 from roost.service.service import Roost
@@ -30,9 +30,9 @@ def post(roost: Roost, request: Request) -> Reply:
     return Reply(body={"placements": {each.consumer_uuid: render(each) for each in placed}})
 
 
-def parse(body: Mapping[str, Any], version: Version) -> Wish:
+def parse(body: Mapping[str, Any], version: Version) -> PlacementRequest:
     query = _parse_query(body, version)
-    return Wish(
+    return PlacementRequest(
         query=query,
         consumers=_parse_consumers(body["consumers"]),
         apart="spread" in body,

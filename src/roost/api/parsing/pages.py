@@ -12,7 +12,7 @@ from roost.api.http.error_table import QUERY_BAD_VALUE
 from roost.api.parsing.query_string import Parameters, once
 from roost.api.parsing.tokens import read_token, write_token
 from roost.api.schemas import is_uuid
-from roost.query import CandidateQuery, Order, Position
+from roost.query import CandidateQuery, Cursor, Order
 
 # A seed is a number of this many bits at most; one that the server draws has fewer.
 SEED_MAX = 2**63 - 1
@@ -38,7 +38,7 @@ def with_order(parameters: Parameters, query: CandidateQuery) -> CandidateQuery:
     return evolve(query, order=Order(by=by, seed=known), after=position)
 
 
-def next_page(query: CandidateQuery, position: Position) -> str:
+def next_page(query: CandidateQuery, position: Cursor) -> str:
     """The `after` of the page behind this place."""
     assert query.order is not None
     fields = [
@@ -52,7 +52,7 @@ def next_page(query: CandidateQuery, position: Position) -> str:
     return write_token(msgspec.json.encode(fields))
 
 
-def _read(token: str, query: CandidateQuery, by: str) -> tuple[int, Position]:
+def _read(token: str, query: CandidateQuery, by: str) -> tuple[int, Cursor]:
     try:
         fingerprint, seed, pieces, turn, rank, root = msgspec.json.decode(
             read_token(token), type=tuple[str, int, int, int, float, str]
@@ -64,7 +64,7 @@ def _read(token: str, query: CandidateQuery, by: str) -> tuple[int, Position]:
         raise _not_a_page(token)
     if fingerprint != _fingerprint(query, by):
         raise _other_request()
-    return seed, Position(pieces=pieces, turn=turn, rank=rank, root=root)
+    return seed, Cursor(pieces=pieces, turn=turn, rank=rank, root=root)
 
 
 def _fingerprint(query: CandidateQuery, by: str) -> str:

@@ -6,18 +6,18 @@ from roost.api.http.error_response import HttpError
 from roost.api.http.error_table import QUERY_BAD_VALUE
 from roost.api.parsing.tokens import read_token, write_token
 
-Position = dict[int, int]
+FeedPosition = dict[int, int]
 
 _DECODER = msgspec.msgpack.Decoder(list[tuple[int, int]])
 
 
-def write(position: Position) -> str:
+def write(position: FeedPosition) -> str:
     # Who has not written yet is where everybody begins.
     pairs = sorted((writer, number) for writer, number in position.items() if number)
     return write_token(msgspec.msgpack.encode(pairs))
 
 
-def read(text: str) -> Position:
+def read(text: str) -> FeedPosition:
     try:
         pairs = _DECODER.decode(read_token(text))
     except (ValueError, msgspec.DecodeError):

@@ -1,7 +1,7 @@
 """The query string of GET /events."""
 
 from roost.api.schemas import Schema
-from roost.model import KINDS
+from roost.model import EventKind
 
 # A server that was told to stop gives what is in flight half a minute.
 WAIT_SECONDS_MAX = 25
@@ -15,7 +15,7 @@ QUERY: Schema = {
         "after": {"type": "string", "minLength": 1, "maxLength": POSITION_LENGTH_MAX},
         "wait": {"type": "string", "pattern": "^([0-9]|1[0-9]|2[0-5])$"},
         "tree": {"type": "string", "format": "uuid"},
-        "kind": {"type": "string", "enum": list(KINDS)},
+        "kind": {"type": "string", "enum": list(EventKind)},
     },
     "additionalProperties": False,
 }

@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace as evolve
 
-from roost import reasons
 from roost.query import CandidateQuery
-from roost.reasons import Explanation
+from roost.reasons import Explanation, Verdict
 from roost.search.combine import Work
 from roost.search.explain.funnel import Funnel
 from roost.search.explain.relax import Relaxer
@@ -35,12 +34,12 @@ def explain(
     fits = len(funnel.left) > 0 if tree is None else tree.stage is None
     relaxer = Relaxer(index, query, root, work, may_go_on)
     if fits:
-        verdict = reasons.FITS
+        verdict = Verdict.FITS
     elif has_candidate(emptied(index, query), query, root, work) is False:
-        verdict = reasons.NEVER
+        verdict = Verdict.NEVER
     else:
         # Also where nobody knows: never is a long time.
-        verdict = reasons.NOT_NOW
+        verdict = Verdict.NOT_NOW
     return Explanation(
         verdict=verdict,
         trees=len(funnel.roots),

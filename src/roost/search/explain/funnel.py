@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from roost import reasons
 from roost.query import CandidateQuery, RequestGroup
-from roost.reasons import Rule, Stage
+from roost.reasons import OF_THE_ROOT, Rule, RuleKind, Stage
 from roost.search.combine import Work
 from roost.search.explain.rules import is_between_slots, rules_of, without
 from roost.search.find import Search
@@ -72,7 +71,7 @@ class Funnel:
         group = _group(self.until(number, after=after), rule)
         matcher = GroupMatcher(self.index, group)
         parts = parts_of_group(self.index, group, matcher)
-        if rule.kind != reasons.RESOURCES:
+        if rule.kind != RuleKind.RESOURCES:
             return parts
         if group.one_provider and not rule.may_split:
             # All that cannot be split comes from one provider.
@@ -88,7 +87,7 @@ class Funnel:
     def _passing(self, number: int, rule: Rule, roots: Integers) -> Mask:
         if not len(roots):
             return np.zeros(0, dtype=np.bool_)
-        if rule.kind in reasons.OF_THE_ROOT:
+        if rule.kind in OF_THE_ROOT:
             accepted = RootTest(self.index, self.until(number, after=True)).accepted(roots)
             return np.isin(roots, accepted)
         if is_between_slots(rule):
@@ -102,7 +101,7 @@ class Funnel:
     def _having_a_way(self, number: int, rule: Rule, roots: Integers) -> Mask:
         query = self.until(number, after=True)
         # What groups take together is asked last: it is what a full cloud fails by.
-        together = rule.kind == reasons.CAPACITY
+        together = rule.kind == RuleKind.CAPACITY
         if query.may_split:
             split_search = SplitSearch(self.index, query, together=together)
             having = split_search.having_a_way(roots)

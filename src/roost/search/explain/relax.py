@@ -5,9 +5,8 @@ from itertools import combinations
 
 import numpy as np
 
-from roost import reasons
 from roost.query import CandidateQuery
-from roost.reasons import Relaxation, Rule
+from roost.reasons import Relaxation, Rule, RuleKind
 from roost.search.combine import Work
 from roost.search.explain.rules import rules_of, with_amount, without
 from roost.search.index.columns import CAPACITY_MAX
@@ -57,10 +56,10 @@ class Relaxer:
         return tuple(sorted(found, key=lambda each: each.cost))
 
     def _relaxed(self, rule: Rule) -> Relaxation | None:
-        if rule.kind == reasons.CAPACITY:
+        if rule.kind == RuleKind.CAPACITY:
             # To have more is for the cloud, not for the request.
             return None
-        if rule.kind == reasons.RESOURCES:
+        if rule.kind == RuleKind.RESOURCES:
             return self._relaxed_resources(rule)
         return Relaxation(rule=rule) if self._fits(without(self._query, [rule])) else None
 

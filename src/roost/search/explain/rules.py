@@ -4,15 +4,14 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec.structs import replace as evolve
 
-from roost import reasons
 from roost.query import AggregateRule, CandidateQuery, Elsewhere, RequestGroup, TraitRule
-from roost.reasons import Rule
+from roost.reasons import BETWEEN_GROUPS, Rule, RuleKind
 
 _FORBIDDING = (
-    reasons.ROOT_FORBIDDEN,
-    reasons.ROOT_NOT_MEMBER_OF,
-    reasons.FORBIDDEN,
-    reasons.NOT_MEMBER_OF,
+    RuleKind.ROOT_FORBIDDEN,
+    RuleKind.ROOT_NOT_MEMBER_OF,
+    RuleKind.FORBIDDEN,
+    RuleKind.NOT_MEMBER_OF,
 )
 
 
@@ -22,9 +21,9 @@ def rules_of(query: CandidateQuery) -> list[Rule]:
     What one provider can answer comes before what only a combination of them can.
     """
     return [
-        *_set_rules(reasons.ROOT_REQUIRED, reasons.ROOT_FORBIDDEN, None, query.root_traits),
+        *_set_rules(RuleKind.ROOT_REQUIRED, RuleKind.ROOT_FORBIDDEN, None, query.root_traits),
         *_set_rules(
-            reasons.ROOT_MEMBER_OF, reasons.ROOT_NOT_MEMBER_OF, None, query.root_aggregates
+            RuleKind.ROOT_MEMBER_OF, RuleKind.ROOT_NOT_MEMBER_OF, None, query.root_aggregates
         ),
         *(rule for group in query.groups for rule in _group_rules(group)),
         *(rule for group in query.groups for rule in _traits_together(group)),
@@ -34,10 +33,10 @@ def rules_of(query: CandidateQuery) -> list[Rule]:
 
 def is_between_slots(rule: Rule) -> bool:
     """Whether only a combination of providers can meet or break the rule."""
-    if rule.kind == reasons.REQUIRED:
+    if rule.kind == RuleKind.REQUIRED:
         # The providers of the unsuffixed group have them together.
         return not rule.group
-    return rule.kind in reasons.BETWEEN_GROUPS
+    return rule.kind in BETWEEN_GROUPS
 
 
 def without(query: CandidateQuery, rules: Iterable[Rule]) -> CandidateQuery:
@@ -59,48 +58,48 @@ def _group_rules(group: RequestGroup) -> Iterator[Rule]:
     suffix = group.suffix
     for name, amount in group.resources.items():
         yield Rule(
-            kind=reasons.RESOURCES,
+            kind=RuleKind.RESOURCES,
             group=suffix,
             names=(name,),
             amount=amount,
             may_split=name in group.can_split,
         )
     on_each = group.traits if group.one_provider else TraitRule(forbidden=group.traits.forbidden)
-    yield from _set_rules(reasons.REQUIRED, reasons.FORBIDDEN, suffix, on_each)
-    yield from _set_rules(reasons.MEMBER_OF, reasons.NOT_MEMBER_OF, suffix, group.aggregates)
+    yield from _set_rules(RuleKind.REQUIRED, RuleKind.FORBIDDEN, suffix, on_each)
+    yield from _set_rules(RuleKind.MEMBER_OF, RuleKind.NOT_MEMBER_OF, suffix, group.aggregates)
     if group.in_tree is not None:
-        yield Rule(kind=reasons.IN_TREE, group=suffix, names=(group.in_tree,))
+        yield Rule(kind=RuleKind.IN_TREE, group=suffix, names=(group.in_tree,))
     if group.in_subtree is not None:
-        yield Rule(kind=reasons.IN_SUBTREE, group=suffix, names=(group.in_subtree,))
+        yield Rule(kind=RuleKind.IN_SUBTREE, group=suffix, names=(group.in_subtree,))
 
 
 def _traits_together(group: RequestGroup) -> Iterator[Rule]:
     if not group.one_provider and group.resources:
         together = TraitRule(required=group.traits.required)
-        yield from _set_rules(reasons.REQUIRED, reasons.FORBIDDEN, group.suffix, together)
+        yield from _set_rules(RuleKind.REQUIRED, RuleKind.FORBIDDEN, group.suffix, together)
 
 
 def _rules_between_groups(query: CandidateQuery) -> Iterator[Rule]:
     suffixed = tuple(group.suffix for group in query.groups if group.one_provider)
     if query.isolate and len(suffixed) > 1:
-        yield Rule(kind=reasons.GROUP_POLICY, names=suffixed)
+        yield Rule(kind=RuleKind.GROUP_POLICY, names=suffixed)
     for suffixes in dict.fromkeys(query.isolated):
-        yield Rule(kind=reasons.ISOLATE, names=tuple(sorted(suffixes)))
+        yield Rule(kind=RuleKind.ISOLATE, names=tuple(sorted(suffixes)))
     for suffixes in dict.fromkeys(query.same_subtree):
         # One provider is always in its own subtree; but one group may be split over several.
         if len(suffixes) > 1 or query.may_split:
-            yield Rule(kind=reasons.SAME_SUBTREE, names=tuple(sorted(suffixes)))
+            yield Rule(kind=RuleKind.SAME_SUBTREE, names=tuple(sorted(suffixes)))
     for each in dict.fromkeys(query.elsewhere):
         inside, outside = tuple(sorted(each.inside)), tuple(sorted(each.outside))
-        yield Rule(kind=reasons.ELSEWHERE, names=inside, outside=outside)
+        yield Rule(kind=RuleKind.ELSEWHERE, names=inside, outside=outside)
     asked = [name for group in query.groups for name in group.resources]
     contended = tuple(dict.fromkeys(name for name in asked if asked.count(name) > 1))
     if contended:
-        yield Rule(kind=reasons.CAPACITY, names=contended)
+        yield Rule(kind=RuleKind.CAPACITY, names=contended)
 
 
 def _set_rules(
-    required: str, forbidden: str, suffix: str | None, rule: TraitRule | AggregateRule
+    required: RuleKind, forbidden: RuleKind, suffix: str | None, rule: TraitRule | AggregateRule
 ) -> Iterator[Rule]:
     for names in dict.fromkeys(rule.required):
         yield Rule(kind=required, group=suffix, names=tuple(sorted(names)))
@@ -114,15 +113,15 @@ def _set_rules(
 
 def _without(query: CandidateQuery, rule: Rule) -> CandidateQuery:
     match rule.kind:
-        case reasons.ROOT_REQUIRED | reasons.ROOT_FORBIDDEN:
+        case RuleKind.ROOT_REQUIRED | RuleKind.ROOT_FORBIDDEN:
             return evolve(query, root_traits=_less_traits(query.root_traits, rule))
-        case reasons.ROOT_MEMBER_OF | reasons.ROOT_NOT_MEMBER_OF:
+        case RuleKind.ROOT_MEMBER_OF | RuleKind.ROOT_NOT_MEMBER_OF:
             return evolve(query, root_aggregates=_less_aggregates(query.root_aggregates, rule))
-        case reasons.GROUP_POLICY:
+        case RuleKind.GROUP_POLICY:
             return evolve(query, isolate=False)
-        case reasons.ISOLATE:
+        case RuleKind.ISOLATE:
             return evolve(query, isolated=_other_than(query.isolated, rule))
-        case reasons.SAME_SUBTREE:
+        case RuleKind.SAME_SUBTREE:
             # Without a subtree there is no elsewhere.
             names = frozenset(rule.names)
             return evolve(
@@ -130,10 +129,10 @@ def _without(query: CandidateQuery, rule: Rule) -> CandidateQuery:
                 same_subtree=_other_than(query.same_subtree, rule),
                 elsewhere=tuple(each for each in query.elsewhere if each.inside != names),
             )
-        case reasons.ELSEWHERE:
+        case RuleKind.ELSEWHERE:
             named = Elsewhere(inside=frozenset(rule.names), outside=frozenset(rule.outside))
             return evolve(query, elsewhere=tuple(each for each in query.elsewhere if each != named))
-        case reasons.CAPACITY:
+        case RuleKind.CAPACITY:
             return query
     return _with_group(query, rule, lambda group: _less(group, rule))
 
@@ -152,18 +151,18 @@ def _with_group(
 
 def _less(group: RequestGroup, rule: Rule) -> RequestGroup:
     match rule.kind:
-        case reasons.RESOURCES:
+        case RuleKind.RESOURCES:
             kept = {
                 name: amount for name, amount in group.resources.items() if name not in rule.names
             }
             return evolve(group, resources=kept, can_split=group.can_split.difference(rule.names))
-        case reasons.REQUIRED | reasons.FORBIDDEN:
+        case RuleKind.REQUIRED | RuleKind.FORBIDDEN:
             return evolve(group, traits=_less_traits(group.traits, rule))
-        case reasons.MEMBER_OF | reasons.NOT_MEMBER_OF:
+        case RuleKind.MEMBER_OF | RuleKind.NOT_MEMBER_OF:
             return evolve(group, aggregates=_less_aggregates(group.aggregates, rule))
-        case reasons.IN_TREE:
+        case RuleKind.IN_TREE:
             return evolve(group, in_tree=None)
-        case reasons.IN_SUBTREE:
+        case RuleKind.IN_SUBTREE:
             return evolve(group, in_subtree=None)
     raise AssertionError(rule.kind)
 

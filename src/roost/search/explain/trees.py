@@ -5,13 +5,12 @@ from collections.abc import Iterable
 import numpy as np
 from msgspec.structs import replace as evolve
 
-from roost import reasons
-from roost.reasons import ProviderMiss, Rule, TreeReason
+from roost.reasons import OF_THE_ROOT, ProviderMiss, Rule, RuleKind, TreeReason, UnitLimit
 from roost.search.explain.funnel import SURVIVES, Funnel
 from roost.search.explain.rules import is_between_slots
 from roost.search.index.columns import CAPACITY_MAX, Integers
 from roost.search.index.index import Index
-from roost.search.index.nodes import Stock, column_capacity
+from roost.search.index.nodes import IndexedInventory, column_capacity
 from roost.search.sharing import lenders_of
 from roost.search.split.parts import offer_of
 
@@ -45,7 +44,7 @@ def nearest(funnel: Funnel) -> tuple[TreeReason, ...]:
     stage = int(lost_at.max())
     roots = roots[lost_at == stage]
     rule = funnel.rules[stage]
-    if rule.kind == reasons.RESOURCES:
+    if rule.kind == RuleKind.RESOURCES:
         roots = roots[np.argsort(_lacking(funnel, stage, rule)[roots], kind="stable")]
     return tuple(reason_of(funnel, root) for root in roots[:NEAREST_MAX].tolist())
 
@@ -83,20 +82,20 @@ def _lacking(funnel: Funnel, stage: int, rule: Rule) -> Integers:
 
 def _misses(funnel: Funnel, stage: int, rule: Rule, root: int) -> Iterable[ProviderMiss]:
     index = funnel.index
-    if rule.kind in (reasons.ROOT_REQUIRED, reasons.ROOT_FORBIDDEN):
+    if rule.kind in (RuleKind.ROOT_REQUIRED, RuleKind.ROOT_FORBIDDEN):
         return [_miss_of_names(index, root, rule, index.trait_names(root))]
-    if rule.kind in reasons.OF_THE_ROOT:
+    if rule.kind in OF_THE_ROOT:
         return [_miss_of_names(index, root, rule, index.row_aggregates(root))]
-    if rule.kind == reasons.CAPACITY:
+    if rule.kind == RuleKind.CAPACITY:
         return _misses_together(funnel, rule, root)
     if is_between_slots(rule):
         # No provider of its own breaks it, but every combination does.
         return []
     rows = _asked_at(funnel, stage, rule, root)
     match rule.kind:
-        case reasons.RESOURCES:
+        case RuleKind.RESOURCES:
             class_id = index.classes.ids[rule.names[0]]
-            stocks = {row: index.stock(class_id, row) for row in rows}
+            stocks = {row: index.inventory(class_id, row) for row in rows}
             misses = [
                 _miss_of_stock(index, row, stock, rule.amount or 0)
                 for row, stock in stocks.items()
@@ -105,9 +104,9 @@ def _misses(funnel: Funnel, stage: int, rule: Rule, root: int) -> Iterable[Provi
             if rule.may_split:
                 return [_with_piece(index, miss, class_id) for miss in misses]
             return misses
-        case reasons.REQUIRED | reasons.FORBIDDEN:
+        case RuleKind.REQUIRED | RuleKind.FORBIDDEN:
             return [_miss_of_names(index, row, rule, index.trait_names(row)) for row in rows]
-        case reasons.MEMBER_OF | reasons.NOT_MEMBER_OF:
+        case RuleKind.MEMBER_OF | RuleKind.NOT_MEMBER_OF:
             return [_miss_of_names(index, row, rule, index.row_aggregates(row)) for row in rows]
     return [ProviderMiss(uuid=index.uuids[row], name=index.names[row]) for row in rows]
 
@@ -127,22 +126,22 @@ def _misses_together(funnel: Funnel, rule: Rule, root: int) -> Iterable[Provider
     for name in rule.names:
         asked = sum(group.resources.get(name, 0) for group in funnel.query.groups)
         for row in (*index.tree_rows(root), *lenders_of(index, root)):
-            stock = index.stock(index.classes.ids[name], row)
+            stock = index.inventory(index.classes.ids[name], row)
             if stock is not None:
                 yield _miss_of_stock(index, row, stock, asked, name)
 
 
 def _miss_of_stock(
-    index: Index, row: int, stock: Stock, amount: int, name: str | None = None
+    index: Index, row: int, stock: IndexedInventory, amount: int, name: str | None = None
 ) -> ProviderMiss:
     capacity = column_capacity(stock)
     broken = [
         part
         for part, breaks in (
-            (reasons.NOT_FREE, stock.used + amount > capacity),
-            (reasons.BELOW_MIN_UNIT, amount < stock.min_unit),
-            (reasons.ABOVE_MAX_UNIT, amount > stock.max_unit),
-            (reasons.NO_WHOLE_STEP, amount % stock.step_size != 0),
+            (UnitLimit.NOT_FREE, stock.used + amount > capacity),
+            (UnitLimit.BELOW_MIN_UNIT, amount < stock.min_unit),
+            (UnitLimit.ABOVE_MAX_UNIT, amount > stock.max_unit),
+            (UnitLimit.NO_WHOLE_STEP, amount % stock.step_size != 0),
         )
         if breaks
     ]
@@ -163,16 +162,16 @@ def _with_piece(index: Index, miss: ProviderMiss, class_id: int) -> ProviderMiss
     """What the provider gives of an amount that may be split: units bound each piece alone."""
     found = offer_of(index, class_id, index.row_of_uuid[miss.uuid])
     gives = 0 if found is None else min(found.high, miss.asked or 0)
-    return evolve(miss, gives=gives, broken=(reasons.NOT_FREE,))
+    return evolve(miss, gives=gives, broken=(UnitLimit.NOT_FREE,))
 
 
 def _miss_of_names(index: Index, row: int, rule: Rule, held: Iterable[str]) -> ProviderMiss:
     """Of what is forbidden only what is there; of what is required all, since none is."""
     wanted = rule.kind in (
-        reasons.ROOT_REQUIRED,
-        reasons.ROOT_MEMBER_OF,
-        reasons.REQUIRED,
-        reasons.MEMBER_OF,
+        RuleKind.ROOT_REQUIRED,
+        RuleKind.ROOT_MEMBER_OF,
+        RuleKind.REQUIRED,
+        RuleKind.MEMBER_OF,
     )
     broken = rule.names if wanted else tuple(name for name in rule.names if name in set(held))
     return ProviderMiss(uuid=index.uuids[row], name=index.names[row], broken=broken)

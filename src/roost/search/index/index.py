@@ -18,7 +18,7 @@ from roost.changes import NameRow, Rows
 from roost.errors import ProviderNotFound
 from roost.model import SHARING_TRAIT, NamedValue
 from roost.search.index.columns import ClassColumn, Columns, Integers, Mask, SetTable, bare
-from roost.search.index.nodes import Node, Stock, moment, rows_from
+from roost.search.index.nodes import IndexedInventory, Node, moment, rows_from
 from roost.search.index.row_lookup import RowTable
 from roost.search.index.tree_layout import Forest
 
@@ -271,12 +271,12 @@ class Index:
         """The rows of a provider and of all below it."""
         return range(row, int(self.rows.last[row]) + 1)
 
-    def stock(self, class_id: int, row: int) -> Stock | None:
+    def inventory(self, class_id: int, row: int) -> IndexedInventory | None:
         column = self.columns.get(class_id)
         position = None if column is None else column.position(row)
         if column is None or position is None or column.capacity[position] < 0:
             return None
-        return Stock(
+        return IndexedInventory(
             class_id=class_id,
             total=int(column.total[position]),
             reserved=int(column.reserved[position]),
@@ -294,8 +294,8 @@ class Index:
         position = column.position(row)
         return int(column.capacity[position] - column.used[position])
 
-    def stocks(self, row: int) -> list[Stock]:
-        found = (self.stock(class_id, row) for class_id in self.row_classes[row])
+    def inventories(self, row: int) -> list[IndexedInventory]:
+        found = (self.inventory(class_id, row) for class_id in self.row_classes[row])
         return [stock for stock in found if stock is not None]
 
     def node(self, row: int) -> Node:
@@ -309,7 +309,7 @@ class Index:
             modified=float(self.rows.modified[row]),
             traits=self.row_traits(row),
             aggregates=self.row_aggregates(row),
-            stocks=tuple(self.stocks(row)),
+            stocks=tuple(self.inventories(row)),
         )
 
     def contents(self) -> dict[str, Any]:

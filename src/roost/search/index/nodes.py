@@ -9,7 +9,7 @@ from roost.model import Inventory, capacity
 from roost.search.index.columns import CAPACITY_MAX
 
 
-class Stock(NamedTuple):
+class IndexedInventory(NamedTuple):
     """An inventory as it enters the index: of one provider and class."""
 
     class_id: int
@@ -34,16 +34,16 @@ class Node(NamedTuple):
     modified: float
     traits: tuple[int, ...]  # trait ids, ascending
     aggregates: tuple[str, ...]  # UUIDs, in the order in which they became known
-    stocks: tuple[Stock, ...]  # by class id, ascending
+    stocks: tuple[IndexedInventory, ...]  # by class id, ascending
 
 
-def column_capacity(stock: Stock) -> int:
+def column_capacity(stock: IndexedInventory) -> int:
     exact = capacity(stock.total, stock.reserved, stock.allocation_ratio)
     # A living inventory is never negative in the column: that is the mark of the dead.
     return min(max(exact, 0), CAPACITY_MAX)
 
 
-def inventory_of(stock: Stock) -> Inventory:
+def inventory_of(stock: IndexedInventory) -> Inventory:
     return Inventory(
         total=stock.total,
         reserved=stock.reserved,
@@ -63,7 +63,7 @@ def nodes_from(rows: Rows) -> dict[int, Node]:
     for provider_id, aggregate in rows.aggregates:
         aggregates.setdefault(provider_id, []).append(aggregate)
     used = {(provider_id, class_id): amount for provider_id, class_id, amount in rows.usages}
-    stocks: dict[int, list[Stock]] = {}
+    stocks: dict[int, list[IndexedInventory]] = {}
     for (
         provider_id,
         class_id,
@@ -76,7 +76,7 @@ def nodes_from(rows: Rows) -> dict[int, Node]:
         modified,
     ) in rows.inventories:
         taken = used.get((provider_id, class_id), 0)
-        stock = Stock(class_id, total, reserved, low, high, step, ratio, modified, taken)
+        stock = IndexedInventory(class_id, total, reserved, low, high, step, ratio, modified, taken)
         stocks.setdefault(provider_id, []).append(stock)
     return {
         number: Node(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from roost.query import CandidateQuery, Position
+from roost.query import CandidateQuery, Cursor
 from roost.search.index.columns import Integers, Mask
 from roost.search.index.index import Index
 from roost.search.match import RootTest
@@ -102,7 +102,7 @@ class SplitSearch:
 
     # -- which ways ----------------------------------------------------------------------------
 
-    def _distinct(self) -> Iterator[tuple[Position, Way]]:
+    def _distinct(self) -> Iterator[tuple[Cursor, Way]]:
         """Each candidate once: trees can borrow the same, and groups exchange their pieces."""
         seen = set()
         for position, way in self._in_turns():
@@ -111,7 +111,7 @@ class SplitSearch:
                 seen.add(key)
                 yield position, way
 
-    def _in_turns(self) -> Iterator[tuple[Position, Way]]:
+    def _in_turns(self) -> Iterator[tuple[Cursor, Way]]:
         """Those of the least splits, then others, each with the fewest pieces first."""
         roots, pieces = self._roots(), 0
         served: set[int] = set()
@@ -122,7 +122,7 @@ class SplitSearch:
                 for turn, root, way in _turns(waiting):
                     served.add(root)
                     rank, uuid = self._ranks[root], self._index.uuids[root]
-                    yield Position(pieces=pieces, turn=turn, rank=rank, root=uuid), way
+                    yield Cursor(pieces=pieces, turn=turn, rank=rank, root=uuid), way
                 pieces += 1
 
     def _ways_of(self, root: int, kind: Kind, extra: int) -> Iterator[Way]:

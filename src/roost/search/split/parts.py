@@ -189,7 +189,7 @@ class _PieceColumns(NamedTuple):
 
 def offer_of(index: Index, class_id: int, row: int) -> Offer | None:
     """What a provider could take of any amount of a class."""
-    stock = index.stock(class_id, row)
+    stock = index.inventory(class_id, row)
     if stock is None:
         return None
     return offer(

@@ -104,7 +104,7 @@ class SplitRules:
         """How much one candidate may take in all of a class from a provider."""
         room = self._rooms.get((row, class_id))
         if room is None:
-            stock = self._index.stock(class_id, row)
+            stock = self._index.inventory(class_id, row)
             assert stock is not None
             room = min(self._index.free(class_id, row), stock.max_unit)
             self._rooms[row, class_id] = room

@@ -10,7 +10,7 @@ from oslo_db import exception as driver  # type: ignore[import-untyped]
 from sqlalchemy import Connection
 
 from roost.store.connection import pool_metrics
-from roost.store.connection.driver_errors import explained
+from roost.store.connection.driver_errors import converting_errors
 from roost.store.connection.engine import (
     SNAPSHOT_BEGIN,
     WRITES,
@@ -62,7 +62,7 @@ class Database:
         return self._answer(question, snapshot=True)
 
     def _answer(self, question: Callable[[Connection], Result], *, snapshot: bool) -> Result:
-        with explained():
+        with converting_errors():
             for _ in range(READ_ATTEMPTS - 1):
                 with contextlib.suppress(driver.DBConnectionError):
                     return self._ask(question, snapshot=snapshot)

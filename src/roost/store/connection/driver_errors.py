@@ -17,11 +17,11 @@ from roost.errors import BadRequest, Unavailable
 from roost.observe import metrics
 
 
-class RetryNeeded(Exception):
+class LostRace(Exception):
     """Somebody else wrote what this unit of work had read: run the whole unit again."""
 
 
-class RetryAtOnce(RetryNeeded):
+class RetryAtOnce(LostRace):
     """What this unit of work took for known was not so: run it again, without waiting.
 
     A unit may ask for that once; it then reads what it had taken for known.
@@ -31,7 +31,7 @@ class RetryAtOnce(RetryNeeded):
 # The unit was rolled back as a whole, and running it again sees what got in its way: a lost
 # race, or a row that appeared (duplicate) or vanished (reference) since the unit looked.
 RETRYABLE = (
-    RetryNeeded,
+    LostRace,
     driver.DBDeadlock,
     driver.DBConsistencyError,
     driver.DBDuplicateEntry,
@@ -96,7 +96,7 @@ def register(engine: Engine) -> None:
 
 
 @contextmanager
-def explained() -> Iterator[None]:
+def converting_errors() -> Iterator[None]:
     """Everything that means "the database is away" leaves as `Unavailable`."""
     try:
         yield

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Dialect, Engine, Executable, Table, bindparam, event
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
-from roost.store.connection.driver_errors import RetryNeeded
+from roost.store.connection.driver_errors import LostRace
 
 Values = Mapping[str, Any]
 
@@ -127,7 +127,7 @@ _INSERT: Mapping[str, Callable[[Table], Any]] = {
 
 
 def send(connection: Connection, writes: Sequence[Write]) -> None:
-    """Send all of them at once; `RetryNeeded` if one did not write what it should have."""
+    """Send all of them at once; `LostRace` if one did not write what it should have."""
     if not writes:
         return
     counts: list[int] = []
@@ -137,7 +137,7 @@ def send(connection: Connection, writes: Sequence[Write]) -> None:
     )
     for write, count in zip(writes, counts, strict=True):
         if write.expected is not None and count != write.expected:
-            raise RetryNeeded(write.reason)
+            raise LostRace(write.reason)
 
 
 def register(engine: Engine) -> None:

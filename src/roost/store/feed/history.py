@@ -14,17 +14,17 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from roost.store.change_record import ChangeRecord
-from roost.store.feed.positions import Numbered, Position, read_unseen
+from roost.store.feed.positions import FeedPosition, Numbered, read_unseen
 
 
 class Recorded(NamedTuple):
     """One record, and where that is."""
 
     record: ChangeRecord
-    position: Position  # after it
+    position: FeedPosition  # after it
 
 
-def read_records(connection: Connection, position: Position) -> Sequence[Recorded] | None:
+def read_records(connection: Connection, position: FeedPosition) -> Sequence[Recorded] | None:
     """What was recorded after a position, in order; None where it is no longer known."""
     unseen = read_unseen(connection, position)
     if unseen is None:
@@ -34,7 +34,7 @@ def read_records(connection: Connection, position: Position) -> Sequence[Recorde
     return list(_placed(position, ordered))
 
 
-def _placed(position: Position, found: Iterable[Numbered]) -> Iterator[Recorded]:
+def _placed(position: FeedPosition, found: Iterable[Numbered]) -> Iterator[Recorded]:
     for writer, number, record in found:
         position = {**position, writer: number}
         for gone, _ in record.removed:

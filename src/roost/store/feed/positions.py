@@ -10,7 +10,7 @@ from roost.store.feed.writer import KEPT_RECORDS
 from roost.store.schema import roost_changes, roost_writers
 
 # How far a reader has read: writer id -> the number of the last record it knows.
-Position = Mapping[int, int]
+FeedPosition = Mapping[int, int]
 
 # Writers that wrote: writer id -> the number after which, and the one up to which.
 Moved = Mapping[int, tuple[int, int]]
@@ -32,12 +32,12 @@ def read_writers(connection: Connection) -> dict[int, int]:
     return {row.id: row.sequence for row in connection.execute(_WRITERS)}
 
 
-def is_ahead(position: Position, other: Position) -> bool:
+def is_ahead(position: FeedPosition, other: FeedPosition) -> bool:
     """Whether there is anything up to one position that is not yet known at the other."""
     return any(number > other.get(writer, 0) for writer, number in position.items())
 
 
-def moved_writers(position: Position, now: Position) -> dict[int, tuple[int, int]] | None:
+def moved_writers(position: FeedPosition, now: FeedPosition) -> dict[int, tuple[int, int]] | None:
     """Which writers wrote since. None where nobody can tell any more what."""
     moved = {
         writer: (position.get(writer, 0), last)
@@ -57,8 +57,8 @@ def count_records(moved: Moved) -> int:
 
 
 def read_unseen(
-    connection: Connection, position: Position, count_max: int | None = None
-) -> tuple[Position, list[Numbered]] | None:
+    connection: Connection, position: FeedPosition, count_max: int | None = None
+) -> tuple[FeedPosition, list[Numbered]] | None:
     """Where the writers are, and what they recorded after a position. Within a snapshot.
 
     None where it is no longer known, or where it is more than is worth reading (`count_max`).

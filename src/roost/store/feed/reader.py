@@ -12,8 +12,8 @@ from roost.errors import Unavailable
 from roost.store.change_record import ChangeRecord, decode
 from roost.store.connection.database import Database
 from roost.store.feed.positions import (
+    FeedPosition,
     Moved,
-    Position,
     count_records,
     moved_writers,
     read_numbered,
@@ -61,11 +61,11 @@ class Feed:
         """Find out whether the database answers."""
         self._database.read(read_writers)
 
-    def position(self) -> Position:
+    def position(self) -> FeedPosition:
         """Where the writers are now."""
         return self._asker.writers()
 
-    def load(self) -> tuple[Position, Rows]:
+    def load(self) -> tuple[FeedPosition, Rows]:
         """Every row of the tables, and where in the feed that is."""
         for _ in range(LOAD_ATTEMPTS):
             # With a row of our own the position is never empty: tables that were emptied and
@@ -79,7 +79,7 @@ class Feed:
             self._writer.forget()
         raise Unavailable("What was written to the database cannot be read from it.")
 
-    def changes_since(self, position: Position) -> tuple[Position, Changes] | None:
+    def changes_since(self, position: FeedPosition) -> tuple[FeedPosition, Changes] | None:
         """What happened since, or None where the feed cannot tell and `load` must."""
         version = None
         if self._stillness is not None:
@@ -97,7 +97,7 @@ class Feed:
             self._remember(news[0], version)
         return news
 
-    def own_changes(self, position: Position) -> tuple[Position, Changes] | None:
+    def own_changes(self, position: FeedPosition) -> tuple[FeedPosition, Changes] | None:
         """The next of this process's own changes, if it is nothing but sums; from memory."""
         writer = self._writer.id
         if writer is None:
@@ -108,7 +108,9 @@ class Feed:
             return None
         return {**position, writer: number}, _summed([record])
 
-    def _sums_since(self, position: Position, now: Position) -> tuple[Position, Changes] | None:
+    def _sums_since(
+        self, position: FeedPosition, now: FeedPosition
+    ) -> tuple[FeedPosition, Changes] | None:
         """What happened between two positions, if it is nothing but sums (claims, mostly).
 
         Records never change, and sums need no rows that would have to be as of the same moment.
@@ -136,12 +138,14 @@ class Feed:
             return None
         return now, _summed(records)
 
-    def _remember(self, position: Position, version: int | None) -> None:
+    def _remember(self, position: FeedPosition, version: int | None) -> None:
         if self._stillness is not None and version is not None:
             self._stillness.remember(position, version)
 
 
-def _catch_up(connection: Connection, position: Position) -> tuple[Position, Changes] | None:
+def _catch_up(
+    connection: Connection, position: FeedPosition
+) -> tuple[FeedPosition, Changes] | None:
     found = read_unseen(connection, position, RECORDS_MAX)
     if found is None:
         return None
@@ -282,7 +286,7 @@ class _Stillness:
     def reset(self) -> None:
         self._lock = threading.Lock()
         self._connection: PoolProxiedConnection | None = None
-        self._seen: tuple[int, Position] | None = None
+        self._seen: tuple[int, FeedPosition] | None = None
 
     def version(self) -> int:
         with self._lock:
@@ -297,9 +301,9 @@ class _Stillness:
                 self._connection.close()
                 self._connection = None
 
-    def remember(self, position: Position, version: int) -> None:
+    def remember(self, position: FeedPosition, version: int) -> None:
         """Nothing after `position` had been committed when the version was read, or later."""
         self._seen = version, position
 
-    def nothing_since(self, position: Position, version: int) -> bool:
+    def nothing_since(self, position: FeedPosition, version: int) -> bool:
         return self._seen is not None and self._seen == (version, position)

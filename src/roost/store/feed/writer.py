@@ -31,7 +31,7 @@ from sqlalchemy import exc as sql
 from roost.errors import Unavailable
 from roost.store.change_record import ChangeRecord, encode
 from roost.store.connection.database import Database
-from roost.store.connection.driver_errors import RETRYABLE, RetryNeeded
+from roost.store.connection.driver_errors import RETRYABLE, LostRace
 from roost.store.connection.prepared import Prepared, PreparedInsert, Write, send
 from roost.store.schema import roost_changes, roost_writers
 
@@ -167,7 +167,7 @@ class Writer:
             )
         ).rowcount
         if removed != len(idle):
-            raise RetryNeeded("a writer taken for gone moved")
+            raise LostRace("a writer taken for gone moved")
         connection.execute(
             delete(roost_changes).where(roost_changes.c.writer_id.in_([id for id, _ in idle]))
         )
@@ -181,7 +181,7 @@ class Writer:
             number = self._sequence + 1
             writer_id = self.id
             if writer_id is None:
-                raise RetryNeeded("the row of this writer is gone")
+                raise LostRace("the row of this writer is gone")
             self._announce(connection, writer_id, number, record)
             if number % TRIM_INTERVAL == 0:
                 connection.execute(
@@ -220,7 +220,7 @@ class Writer:
                     ),
                 ],
             )
-        except (driver.DBDuplicateEntry, RetryNeeded):
+        except (driver.DBDuplicateEntry, LostRace):
             # Removed for idling, or lost with a restored backup.
             self.forget()
             raise
@@ -239,7 +239,7 @@ class Writer:
             connection.invalidate()
             LOG.warning("connection lost at COMMIT, finding out whether it took place: %s", error)
             if not self._took_place(writer_id, number):
-                raise RetryNeeded("the connection was lost before COMMIT") from error
+                raise LostRace("the connection was lost before COMMIT") from error
         except BaseException:
             self.forget()
             raise

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, text
 from roost.errors import Unavailable
 from roost.store.adoption import adopt
 from roost.store.adoption.adopt import IncompleteIds
-from roost.store.connection.driver_errors import explained
+from roost.store.connection.driver_errors import converting_errors
 from roost.store.connection.engine import WRITES
 
 VERSION_TABLE = adopt.ROOST_VERSION_TABLE
@@ -33,7 +33,7 @@ def sync(engine: Engine, incomplete: IncompleteIds = IncompleteIds()) -> None:  
     Raises `Unavailable`, and changes nothing, where the tables are not those of a roost or a
     Placement that is known here.
     """
-    with explained(), engine.connect() as connection:
+    with converting_errors(), engine.connect() as connection:
         connection.execution_options(**{WRITES: True})
         with _alone(connection):
             found = _version(connection)
@@ -46,7 +46,7 @@ def version(engine: Engine) -> str | None:
 
     Raises `Unavailable` where it is the revision of a newer roost.
     """
-    with explained(), engine.connect() as connection:
+    with converting_errors(), engine.connect() as connection:
         return _version(connection)
 
 
@@ -55,7 +55,7 @@ def placement_version(engine: Engine) -> str | None:
 
     Raises `Unavailable` where they are not those of a Placement that is known here.
     """
-    with explained(), engine.connect() as connection:
+    with converting_errors(), engine.connect() as connection:
         return adopt.revision(connection)
 
 

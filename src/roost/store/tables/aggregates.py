@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import bindparam, delete, insert, select
 
-from roost.model import AGGREGATES
+from roost.model import EventKind
 from roost.store.connection.prepared import Prepared, PreparedInsert
 from roost.store.schema import placement_aggregates, resource_provider_aggregates
 from roost.store.tables.index_rows import chunks
@@ -34,21 +34,21 @@ class Aggregates:
             for id in sorted(ids)
         ]
         session.insert(_INSERT, rows)
-        self._session.announcement.providers([provider_id], AGGREGATES)
+        self._session.announcement.providers([provider_id], EventKind.AGGREGATES)
 
     def _ids(self, uuids: Sequence[str]) -> set[int]:
         """The ids of aggregates; new ones get theirs in the order in which they are named."""
         named: dict[str, str] = {}
         for uuid in uuids:
             named.setdefault(self._session.key(uuid), uuid)
-        lasting = {
-            key: id for key in named if (id := self._session.lasting.get(_KIND, key)) is not None
+        cached = {
+            key: id for key in named if (id := self._session.id_cache.get(_KIND, key)) is not None
         }
-        if len(lasting) == len(named):
-            return set(lasting.values())
+        if len(cached) == len(named):
+            return set(cached.values())
         known = self._known(uuids)
         for key, id in known.items():
-            self._session.lasting.put(_KIND, key, id)
+            self._session.id_cache.put(_KIND, key, id)
         unknown = [uuid for key, uuid in named.items() if key not in known]
         if unknown:
             rows = [{"uuid": uuid, "created_at": self._session.now} for uuid in unknown]

@@ -6,7 +6,7 @@ from sqlalchemy import bindparam, delete, select
 
 from roost.errors import ProviderInUse
 from roost.model import Value
-from roost.store.connection.driver_errors import RetryNeeded
+from roost.store.connection.driver_errors import LostRace
 from roost.store.connection.prepared import PreparedInsert
 from roost.store.schema import allocations
 from roost.store.tables.consumers import Holding
@@ -42,7 +42,7 @@ class Allocations:
         old = {holding.id: holding for holding in before}
         for ids in chunks(old):
             if self._execute(_DELETE, {"ids": ids}).rowcount != len(ids):
-                raise RetryNeeded("an allocation is gone")
+                raise LostRace("an allocation is gone")
         rows = [
             {
                 "consumer_id": holding.consumer_uuid,

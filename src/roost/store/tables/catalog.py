@@ -16,7 +16,7 @@ from roost.errors import (
     UnknownResourceClass,
     UnknownTrait,
 )
-from roost.store.connection.driver_errors import RetryNeeded
+from roost.store.connection.driver_errors import LostRace
 from roost.store.schema import inventories, resource_classes, resource_provider_traits, traits
 from roost.store.tables.index_rows import chunks
 from roost.store.tables.session import Session
@@ -86,7 +86,7 @@ class Classes:
                 update(table).where(named).values(updated_at=self._session.touched(table))
             ).rowcount
             if held != len(ids):
-                raise RetryNeeded("a resource class was renamed or deleted")
+                raise LostRace("a resource class was renamed or deleted")
         if custom:
             self._session.announcement.classes(custom)
 
@@ -121,7 +121,7 @@ class Classes:
             .values(name=new_name, updated_at=self._session.touched(resource_classes))
         ).rowcount
         if not renamed:
-            raise RetryNeeded("the resource class was renamed or deleted")
+            raise LostRace("the resource class was renamed or deleted")
         self._session.announcement.classes([id])
 
     def delete(self, id: int, name: str) -> None:
@@ -131,7 +131,7 @@ class Classes:
             )
         ).rowcount
         if not deleted:
-            raise RetryNeeded("the resource class was renamed or deleted")
+            raise LostRace("the resource class was renamed or deleted")
         # Asked only now, when nobody can add an inventory of the class any more.
         used = select(inventories.c.id).where(inventories.c.resource_class_id == id).limit(1)
         if self._execute(used).first() is not None:
@@ -182,5 +182,5 @@ class TraitNames:
         # refuses: the next try sees it.
         deleted = self._execute(delete(traits).where(traits.c.id == id)).rowcount
         if not deleted:
-            raise RetryNeeded("the trait is gone")
+            raise LostRace("the trait is gone")
         self._session.announcement.traits([id])

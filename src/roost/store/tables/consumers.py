@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 
 from roost.model import Value
-from roost.store.connection.driver_errors import RetryNeeded
+from roost.store.connection.driver_errors import LostRace
 from roost.store.connection.prepared import PreparedInsert
 from roost.store.schema import (
     allocations,
@@ -169,7 +169,7 @@ class Consumers:
                 update(_table).where(_unchanged([by_id[id] for id in ids])).values(**values)
             ).rowcount
             if moved != len(ids):
-                raise RetryNeeded("a consumer's generation moved")
+                raise LostRace("a consumer's generation moved")
 
     def delete(self, records: Sequence[ConsumerRecord]) -> None:
         """Remove consumers that hold nothing any more, if they still are what was read."""
@@ -177,7 +177,7 @@ class Consumers:
         for ids in chunks(by_id):
             unchanged = _unchanged([by_id[id] for id in ids])
             if self._execute(delete(_table).where(unchanged)).rowcount != len(ids):
-                raise RetryNeeded("a consumer's generation moved")
+                raise LostRace("a consumer's generation moved")
 
     # -----------------------------------------------------------------------------------------
     # What consumers refer to
@@ -187,20 +187,20 @@ class Consumers:
     ) -> References:
         """The ids of these names. New ones are added; they are never removed."""
         names = {"project": set(projects), "user": set(users), "type": set(types)}
-        found = self._lasting(names)
+        found = self._cached(names)
         if all(len(found[kind]) == len(names[kind]) for kind in names):
             return References(projects=found["project"], users=found["user"], types=found["type"])
         found = self._references(names)
         for kind, ids in found.items():
             for name, id in ids.items():
-                self._session.lasting.put(kind, name, id)
+                self._session.id_cache.put(kind, name, id)
         missing = {kind: names[kind] - set(found[kind]) for kind in names}
         if any(missing.values()):
             found = self._add(names, missing)
         return References(projects=found["project"], users=found["user"], types=found["type"])
 
-    def _lasting(self, names: Mapping[str, set[str]]) -> dict[str, dict[str, int]]:
-        get = self._session.lasting.get
+    def _cached(self, names: Mapping[str, set[str]]) -> dict[str, dict[str, int]]:
+        get = self._session.id_cache.get
         return {
             kind: {name: id for name in some if (id := get(kind, name)) is not None}
             for kind, some in names.items()

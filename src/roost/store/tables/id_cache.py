@@ -1,10 +1,10 @@
 """Ids that a process may remember: of rows that are never removed and never renamed."""
 
 # Far more names than a process sees in a while, and little memory.
-LASTING_MAX = 20_000
+IDS_MAX = 20_000
 
 
-class LastingIds:
+class IdCache:
     """Ids of projects, users, consumer types and aggregates, by kind and name.
 
     Only what was read as committed may be put in. It holds for as long as the database is the
@@ -19,6 +19,6 @@ class LastingIds:
         return self._ids.get((kind, name))
 
     def put(self, kind: str, name: str, id: int) -> None:
-        if len(self._ids) >= LASTING_MAX:
+        if len(self._ids) >= IDS_MAX:
             self._ids.clear()
         self._ids[kind, name] = id

@@ -1,4 +1,4 @@
-"""Answers that are kept under a key, for clients that did not hear them and ask again."""
+"""IdempotencyKeys that are kept under a key, for clients that did not hear them and ask again."""
 
 import secrets
 from collections.abc import Sequence
@@ -28,21 +28,21 @@ _READ = select(_table.c.body_digest, _table.c.answer, _table.c.created_at).where
 _DECODER = msgspec.json.Decoder(tuple[Placed, ...])
 
 
-class KeptAnswer(Value, frozen=True, kw_only=True):
+class StoredPlacement(Value, frozen=True, kw_only=True):
     """What was answered, and the digest of what was asked."""
 
     body_digest: str
     placed: tuple[Placed, ...]
 
 
-def read_answer(connection: Connection, key_digest: str) -> KeptAnswer | None:
+def read_stored_placement(connection: Connection, key_digest: str) -> StoredPlacement | None:
     """What was answered under a key."""
     row = connection.execute(_READ, {"key": key_digest}).first()
     return None if row is None or _is_old(row.created_at) else _answer(row)
 
 
-def _answer(row: Any) -> KeptAnswer:
-    return KeptAnswer(body_digest=row.body_digest, placed=_DECODER.decode(row.answer))
+def _answer(row: Any) -> StoredPlacement:
+    return StoredPlacement(body_digest=row.body_digest, placed=_DECODER.decode(row.answer))
 
 
 def _is_old(created_at: datetime) -> bool:
@@ -53,12 +53,12 @@ def _earliest() -> datetime:
     return datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=KEPT_SECONDS)
 
 
-class Answers:
+class IdempotencyKeys:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._execute = session.execute
 
-    def read(self, key_digest: str) -> KeptAnswer | None:
+    def read(self, key_digest: str) -> StoredPlacement | None:
         """What was answered under a key, which is free again if that is long ago."""
         row = self._session.connection.execute(_READ, {"key": key_digest}).first()
         if row is not None and _is_old(row.created_at):

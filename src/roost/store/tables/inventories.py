@@ -15,8 +15,8 @@ from sqlalchemy import (
     select,
 )
 
-from roost.claims import Stock
-from roost.model import INVENTORIES, Inventory
+from roost.claims import InventoryState
+from roost.model import EventKind, Inventory
 from roost.store.connection.prepared import PreparedInsert
 from roost.store.schema import allocations, inventories, resource_classes
 from roost.store.tables.index_rows import chunks
@@ -30,16 +30,16 @@ class Inventories:
         self._session = session
         self._execute = session.execute
 
-    def stocks(self, provider_ids: Collection[int]) -> dict[int, dict[str, Stock]]:
+    def states(self, provider_ids: Collection[int]) -> dict[int, dict[str, InventoryState]]:
         """What each provider has, by resource class in the order of class ids, and its use.
 
         Read after the generation, or in one go with it: a use newer than the generation fails at
         the guard, one older than the generation would not.
         """
-        found: dict[int, dict[str, Stock]] = {id: {} for id in provider_ids}
+        found: dict[int, dict[str, InventoryState]] = {id: {} for id in provider_ids}
         for ids in chunks(provider_ids):
             for row in self._execute(_STOCKS, {"ids": ids}):
-                found[row.resource_provider_id][row.name] = Stock(
+                found[row.resource_provider_id][row.name] = InventoryState(
                     class_id=row.resource_class_id, inventory=_inventory(row), used=row.used
                 )
         return found
@@ -47,25 +47,25 @@ class Inventories:
     def delete(self, provider_id: int, class_ids: Iterable[int]) -> None:
         for ids in chunks(class_ids):
             self._execute(_DELETE, {"provider": provider_id, "classes": ids})
-        self._session.announcement.providers([provider_id], INVENTORIES)
+        self._session.announcement.providers([provider_id], EventKind.INVENTORIES)
 
     def clear(self, provider_ids: Collection[int]) -> None:
         """Take everything away from these providers."""
         for ids in chunks(provider_ids):
             self._execute(delete(_table).where(_table.c.resource_provider_id.in_(ids)))
-        self._session.announcement.providers(provider_ids, INVENTORIES)
+        self._session.announcement.providers(provider_ids, EventKind.INVENTORIES)
 
     def insert(self, added: Mapping[int, Mapping[int, Inventory]]) -> None:
         """New rows, by provider id and class id."""
         rows = self._rows(added)
         self._session.insert(_INSERT, rows)
-        self._session.announcement.providers(added, INVENTORIES)
+        self._session.announcement.providers(added, EventKind.INVENTORIES)
 
     def put(self, provider_id: int, inventories: Mapping[int, Inventory]) -> None:
         """Rows by class id, new or in place of what the provider has of the class."""
         rows = self._rows({provider_id: inventories})
         self._session.insert(_PUT, rows)
-        self._session.announcement.providers([provider_id], INVENTORIES)
+        self._session.announcement.providers([provider_id], EventKind.INVENTORIES)
 
     def _rows(self, inventories: Mapping[int, Mapping[int, Inventory]]) -> list[dict[str, Any]]:
         return [
@@ -80,7 +80,7 @@ class Inventories:
             for class_id, inventory in by_class.items()
         ]
 
-    def kept(self, inventory: Inventory) -> Inventory:
+    def as_stored(self, inventory: Inventory) -> Inventory:
         """The inventory as this database keeps it.
 
         MySQL's FLOAT has about six digits. What is decided on must be what is read later.

@@ -24,9 +24,9 @@ from roost.errors import (
     ProviderHasChildren,
     ProviderNotFound,
 )
-from roost.model import PROVIDER, Provider, Value
+from roost.model import EventKind, Provider, Value
 from roost.store.change_record import UNBORN
-from roost.store.connection.driver_errors import RetryNeeded
+from roost.store.connection.driver_errors import LostRace
 from roost.store.connection.prepared import Prepared
 from roost.store.schema import (
     inventories,
@@ -263,10 +263,10 @@ class Providers:
             .values(updated_at=self._session.touched(_table))
         ).rowcount
         if touched != len(ids):
-            raise RetryNeeded("a provider is gone")
+            raise LostRace("a provider is gone")
         self._session.announcement.providers(ids)
 
-    def stay(self, providers: Iterable[ProviderState]) -> None:
+    def announce_unmoved(self, providers: Iterable[ProviderState]) -> None:
         """Tell at which generation these providers were changed by a write that moves none.
 
         Those who watch are told of it between the writes that do. The generation is exact if the
@@ -306,7 +306,7 @@ class Providers:
         if parent is None:
             # A root is its own root, and learns its id only now.
             self._execute(update(_table).where(_table.c.id == id).values(root_provider_id=id))
-        self._session.announcement.providers([id], PROVIDER)
+        self._session.announcement.providers([id], EventKind.PROVIDER)
         self._session.announcement.seen(id, UNBORN)
         return Provider(
             uuid=uuid,
@@ -323,7 +323,7 @@ class Providers:
             .where(_table.c.id == provider.id)
             .values(name=name, updated_at=self._session.now)
         )
-        self._session.announcement.providers([provider.id], PROVIDER)
+        self._session.announcement.providers([provider.id], EventKind.PROVIDER)
 
     def check_childless(self, provider: ProviderRecord) -> None:
         child = select(_table.c.id).where(_table.c.parent_provider_id == provider.id).limit(1)
@@ -339,7 +339,7 @@ class Providers:
             .values(root_provider_id=None)
         ).rowcount
         if not guarded:
-            raise RetryNeeded("the provider's generation moved")
+            raise LostRace("the provider's generation moved")
         for table in (inventories, resource_provider_traits, resource_provider_aggregates):
             self._execute(delete(table).where(table.c.resource_provider_id == provider.id))
         self._execute(delete(_table).where(_table.c.id == provider.id))

@@ -8,17 +8,17 @@ from sqlalchemy import Connection, CursorResult, Executable, Table, case
 
 from roost.store.change_record import Announcement
 from roost.store.connection.prepared import Prepared, PreparedInsert, Values, Write, send
-from roost.store.tables.id_cache import LastingIds
+from roost.store.tables.id_cache import IdCache
 
 
 class Session:
     """One write transaction, below its tables."""
 
-    def __init__(self, connection: Connection, lasting: LastingIds) -> None:
+    def __init__(self, connection: Connection, id_cache: IdCache) -> None:
         self._connection = connection
         self._writes: list[Write] = []
         self.dialect = connection.dialect
-        self.lasting = lasting
+        self.id_cache = id_cache
         self.announcement = Announcement()
         self.is_mysql = self.dialect.name == "mysql"
         now = datetime.now(UTC).replace(tzinfo=None)

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from sqlalchemy import bindparam, delete, select
 
-from roost.model import TRAITS
+from roost.model import EventKind
 from roost.store.connection.prepared import PreparedInsert
 from roost.store.schema import resource_provider_traits
 from roost.store.tables.index_rows import chunks
@@ -41,4 +41,4 @@ class Traits:
             for trait_id in sorted(added)
         ]
         self._session.insert(_INSERT, rows)
-        self._session.announcement.providers([provider_id], TRAITS)
+        self._session.announcement.providers([provider_id], EventKind.TRAITS)

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 
 from sqlalchemy import func, or_, select, update
 
-from roost.model import PROVIDER
-from roost.store.connection.driver_errors import RetryNeeded
+from roost.model import EventKind
+from roost.store.connection.driver_errors import LostRace
 from roost.store.schema import resource_providers
 from roost.store.tables.index_rows import chunks
 from roost.store.tables.providers import ProviderRecord, Providers
@@ -27,7 +27,7 @@ class Trees:
     def hold(self, providers: Iterable[ProviderRecord]) -> None:
         """Keep the trees of these providers as they are until COMMIT.
 
-        Raises `RetryNeeded` if one of them was moved to another tree since it was read.
+        Raises `LostRace` if one of them was moved to another tree since it was read.
         """
         root_ids = {provider.id: provider.root_id for provider in providers}
         Providers(self._session).touch(root_ids.values())
@@ -37,7 +37,7 @@ class Trees:
             ).where(_table.c.id.in_(root_ids))
         )
         if {row.id: row.root_id for row in rows} != root_ids:
-            raise RetryNeeded("a provider was moved to another tree")
+            raise LostRace("a provider was moved to another tree")
 
     def below(self, provider: ProviderRecord) -> set[int]:
         """The ids of the provider and of everything below it, in a tree that is held."""
@@ -69,7 +69,7 @@ class Trees:
                     update(_table).where(_table.c.id.in_(ids)).values(root_provider_id=root_id)
                 )
             self._session.announcement.moved(sorted(below), provider.root_uuid)
-        self._session.announcement.providers(below, PROVIDER)
+        self._session.announcement.providers(below, EventKind.PROVIDER)
 
 
 def subtree(provider_id: int, parents: Mapping[int, int | None]) -> set[int]:
