@@ -1,4 +1,4 @@
-"""Whether what consumers ask for fits: the rules of allocation, without a database."""
+"""Whether a claim is allowed: the rules of allocation, as pure functions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -28,13 +28,13 @@ InventoryStates = Mapping[str, Mapping[str, InventoryState]]
 
 
 def check_consumer_generation(change: ConsumerChange, current: int | None) -> None:
-    """Refuse a writer that saw another generation of the consumer; None is: no consumer."""
+    """Refuse a client that saw another generation of the consumer; None: it does not exist."""
     if change.checks_generation and change.expected_generation != current:
         raise ConsumerGenerationConflict(change.consumer_uuid, change.expected_generation, current)
 
 
-def wanted(changes: Iterable[ConsumerChange]) -> dict[tuple[str, str], int]:
-    """How much all changes together ask for."""
+def requested_amounts(changes: Iterable[ConsumerChange]) -> dict[tuple[str, str], int]:
+    """How much all changes together request."""
     amounts: dict[tuple[str, str], int] = {}
     for change in changes:
         for provider_uuid, resources in change.allocations.items():
@@ -44,47 +44,47 @@ def wanted(changes: Iterable[ConsumerChange]) -> dict[tuple[str, str], int]:
     return amounts
 
 
-def classes_of(changes: Iterable[ConsumerChange]) -> set[str]:
-    return {resource_class for _, resource_class in wanted(changes)}
+def requested_classes(changes: Iterable[ConsumerChange]) -> set[str]:
+    return {resource_class for _, resource_class in requested_amounts(changes)}
 
 
-def check_room(
-    stocks: InventoryStates,
+def check_capacity(
+    inventories: InventoryStates,
     released: Amounts,
     changes: Sequence[ConsumerChange],
     class_ids: Mapping[str, int],
 ) -> None:
-    """Refuse changes that do not fit. `released` is what the same consumers give back.
+    """Refuse changes that do not fit. `released` is what the same consumers held before.
 
-    All changes are one replacement, judged by its outcome. Where a provider is used beyond its
-    capacity (its inventory was made smaller), a replacement that does not make it worse is fine.
+    All changes are one replacement and are judged by their outcome. Where usage exceeds the
+    capacity already (the inventory was made smaller), a replacement may leave it as it is.
     """
-    requested = sorted(classes_of(changes), key=lambda name: class_ids[name])
+    requested = sorted(requested_classes(changes), key=lambda name: class_ids[name])
     uuids = dict.fromkeys(uuid for change in changes for uuid in change.allocations)
-    bare = [uuid for uuid in uuids if not any(name in stocks[uuid] for name in requested)]
+    bare = [uuid for uuid in uuids if not any(name in inventories[uuid] for name in requested)]
     if bare:
         raise MissingInventory(", ".join(requested), ", ".join(bare))
-    # Item by item, so that the first one that does not fit is the one that is reported.
+    # In the order of the request, so that the error names the first item that does not fit.
     taken: dict[tuple[str, str], int] = {}
     for change in changes:
         for provider_uuid, resources in change.allocations.items():
             for name, amount in resources.items():
-                stock = stocks[provider_uuid].get(name)
-                if stock is None:
+                state = inventories[provider_uuid].get(name)
+                if state is None:
                     raise MissingInventory(name, provider_uuid)
-                if not fits_units(stock.inventory, amount):
+                if not fits_units(state.inventory, amount):
                     raise ConstraintViolated(name, provider_uuid)
                 key = provider_uuid, name
                 taken[key] = taken.get(key, 0) + amount
-                used = stock.used - released.get(key, 0) + taken[key]
-                if used > stock.inventory.capacity and used > stock.used:
+                used = state.used - released.get(key, 0) + taken[key]
+                if used > state.inventory.capacity and used > state.used:
                     raise CapacityExceeded(name, provider_uuid)
 
 
-def check_unused(
-    provider_uuid: str, stocks: Mapping[str, InventoryState], names: Iterable[str]
+def check_not_in_use(
+    provider_uuid: str, inventories: Mapping[str, InventoryState], names: Iterable[str]
 ) -> None:
-    """Refuse to take away an inventory that somebody holds allocations of."""
-    used = [name for name in stocks if name in set(names) and stocks[name].used]
+    """Refuse to delete an inventory while a consumer holds allocations of it."""
+    used = [name for name in inventories if name in set(names) and inventories[name].used]
     if used:
         raise InventoryInUse(used, provider_uuid)

@@ -12,7 +12,7 @@ from benchmarks.worlds import World, add_wide_host, build
 from roost.api.handlers.candidates import JsonLayout, parse
 from roost.api.versions import VERSION_MAX
 from roost.model import ConsumerChange, ProviderSummary
-from roost.operations.allocations import allocate
+from roost.operations.allocations import replace_allocations
 from roost.operations.candidates import find_candidates
 from roost.operations.traits import replace_traits
 from roost.query import CandidateQuery
@@ -85,7 +85,7 @@ def query_of(case: Case, limit: int | None = None) -> CandidateQuery:
 
 @pytest.mark.parametrize("case", SEARCHES, ids=lambda case: case.key)
 def test_a_limit_bounds_the_choices_of_every_search(roost: Roost, case: Case) -> None:
-    with roost.view() as index:
+    with roost.current_index() as index:
         for limit in LIMITS:
             work = Work()
             answer = find(index, query_of(case, limit), work=work)
@@ -100,7 +100,7 @@ def test_a_limit_bounds_the_choices_of_every_search(roost: Roost, case: Case) ->
 
 def claim_one(roost: Roost, query: CandidateQuery, number: int) -> set[str]:
     """Claim the first candidate: the providers that give something."""
-    with roost.view() as index:
+    with roost.current_index() as index:
         [candidate] = find(index, query, limit_max=1).candidates
     change = ConsumerChange(
         consumer_uuid=f"00000000-0000-4000-8000-{number:012}",
@@ -109,7 +109,7 @@ def claim_one(roost: Roost, query: CandidateQuery, number: int) -> set[str]:
         user_id="u",
         checks_generation=True,
     )
-    allocate(roost, changes=[change])
+    replace_allocations(roost, changes=[change])
     return set(candidate.allocations)
 
 
@@ -122,7 +122,7 @@ def test_one_claim_renders_the_trees_it_touched_and_no_more(roost: Roost) -> Non
     assert first.count > HOSTS
     assert again.size == 0
     touched = claim_one(roost, query, 1)
-    with roost.view() as index:
+    with roost.current_index() as index:
         rows = {row for uuid in touched for row in index.tree_rows(index.row_of_uuid[uuid])}
     after = CountingLayout(query)
     find_candidates(roost, query=query, layout=after)
@@ -142,7 +142,7 @@ def test_catching_up_reads_what_changed_and_no_more(roost: Roost, database_url: 
     assert changes.provider_ids == frozenset()
     assert len(changes.rows.providers) == 0
     assert len(changes.generations) == len(touched)
-    with roost.view() as index:
+    with roost.current_index() as index:
         root = next(iter(touched))
         generation = int(index.rows.generation[index.row_of_uuid[root]])
     replace_traits(

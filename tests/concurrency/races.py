@@ -10,7 +10,7 @@ from sqlalchemy import Engine, func, select
 from names import uid
 from roost.errors import RoostError
 from roost.model import ConsumerChange, Inventory, InventoryChange
-from roost.operations.allocations import allocate
+from roost.operations.allocations import replace_allocations
 from roost.operations.inventories import replace_inventories
 from roost.operations.providers import create_provider
 from roost.service.service import Roost
@@ -63,7 +63,7 @@ def claim(
 
 
 def put(roost: Roost, *changes: ConsumerChange) -> None:
-    allocate(roost, changes=changes)
+    replace_allocations(roost, changes=changes)
 
 
 def used(roost: Roost, name: str, resource_class: str) -> int:

@@ -38,7 +38,7 @@ def test_claims_succeed_or_are_refused(open_roost: OpenRoost) -> None:
 
 def test_a_row_that_exists_already_is_noticed(roost: Roost) -> None:
     provider(roost, "host", VCPU=4)
-    with roost.view():
+    with roost.current_index():
         pass
     put(roost, claim("a", {"host": {"VCPU": 1}}))
     before = dump(roost.store.engine)

@@ -1,11 +1,10 @@
 """Fifty clients that all want the same provider, such as the storage that all hosts share."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 
 from races import at_once, claim, provider, put, refusals, uid, used
-from sqlalchemy import Connection
+from transactions import Transactions
 
 from roost.errors import CapacityExceeded
 from roost.operations.providers import read_provider
@@ -18,22 +17,6 @@ ROUNDS = 3
 # How many transactions a claim may take on the average. Without any order among those who want
 # the same thing it would grow with their number.
 TRANSACTIONS_PER_CLAIM_MAX = 3
-
-
-class Transactions:
-    """Counts the write transactions of a service."""
-
-    def __init__(self, roost: Roost) -> None:
-        self.count = 0
-        self._database = roost.store._database
-        self._write = self._database.write
-        self._database.write = self._counted  # type: ignore[method-assign]
-
-    @contextmanager
-    def _counted(self) -> Iterator[Connection]:
-        self.count += 1
-        with self._write() as connection:
-            yield connection
 
 
 def test_all_succeed_until_it_is_full(open_roost: OpenRoost) -> None:

@@ -28,7 +28,7 @@ ALL = EventFilter()
 
 
 def after(roost: Roost, position: FeedPosition, interest: EventFilter = ALL) -> list[Event]:
-    found = read_events(roost, position=position, interest=interest)
+    found = read_events(roost, position=position, event_filter=interest)
     return [event for each in found for event in each.events]
 
 
@@ -191,10 +191,12 @@ def test_a_watcher_goes_on_where_it_was(open_roost: OpenRoost) -> None:
     for number in range(5):
         put(writer, claim(f"w{number}", {"a": {"VCPU": 1}}))
         put(other, claim(f"o{number}", {"a": {"VCPU": 1}}))
-    found = read_events(writer, position=position, interest=ALL)
+    found = read_events(writer, position=position, event_filter=ALL)
     assert len(found) == 12
     for place, happening in enumerate(found):
-        assert read_events(other, position=happening.position, interest=ALL) == found[place + 1 :]
+        assert (
+            read_events(other, position=happening.position, event_filter=ALL) == found[place + 1 :]
+        )
 
 
 def test_interests(open_roost: OpenRoost) -> None:
@@ -318,7 +320,7 @@ def test_what_happens_while_the_records_are_read(
         return found
 
     monkeypatch.setattr(watcher.store, "records_since", read_late)
-    found = read_events(watcher, position=begin, interest=ALL)
+    found = read_events(watcher, position=begin, event_filter=ALL)
     claimed = [("allocations", "a", "a"), ("allocations", "child", "b")]
     assert [sorted(trees(list(each.events))) for each in found] == [claimed, claimed]
     assert trees(after(watcher, found[-1].position)) == [
@@ -351,7 +353,7 @@ def test_a_position_that_is_too_old(open_roost: OpenRoost, monkeypatch: pytest.M
     for number in range(24):
         ensure_trait(roost, name=f"CUSTOM_{number}")
     with pytest.raises(PositionGone):
-        read_events(roost, position=begin, interest=ALL)
+        read_events(roost, position=begin, event_filter=ALL)
     assert after(roost, current_position(roost)) == []
 
 
@@ -366,7 +368,7 @@ def test_what_is_kept_is_kept_of_each_writer(
     assert len(after(services[0], begin)) == 24
     ensure_trait(services[0], name="CUSTOM_LAST")
     with pytest.raises(PositionGone):
-        read_events(services[1], position=begin, interest=ALL)
+        read_events(services[1], position=begin, event_filter=ALL)
 
 
 def test_a_position_of_another_history(open_roost: OpenRoost) -> None:
@@ -375,7 +377,7 @@ def test_a_position_of_another_history(open_roost: OpenRoost) -> None:
     ahead = {writer: number + 5 for writer, number in current_position(roost).items()}
     for position in (ahead, {**current_position(roost), 12345: 7}):
         with pytest.raises(PositionGone):
-            read_events(roost, position=position, interest=ALL)
+            read_events(roost, position=position, event_filter=ALL)
 
 
 def test_a_writer_that_left_does_not_break_the_thread(open_roost: OpenRoost) -> None:
@@ -385,7 +387,7 @@ def test_a_writer_that_left_does_not_break_the_thread(open_roost: OpenRoost) -> 
     with idle.store.engine.begin() as connection:
         connection.execute(text("UPDATE roost_writers SET updated_at = '2001-01-01 00:00:00'"))
     provider(late, "b")
-    found = read_events(watcher, position=position, interest=ALL)
+    found = read_events(watcher, position=position, event_filter=ALL)
     assert [event.provider_uuid for each in found for event in each.events] == [uid("b")]
     put(idle, claim("c", {"a": {"VCPU": 1}}))
     assert kinds(after(watcher, found[-1].position)) == [("allocations", "a")]

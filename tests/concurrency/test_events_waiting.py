@@ -13,7 +13,7 @@ from roost.errors import TooManyWatchers
 from roost.operations import events
 from roost.operations.events import EventFilter, await_events, current_position, read_events
 from roost.operations.traits import ensure_trait
-from roost.service.event_waiters import LOOK_SECONDS
+from roost.service.event_waiters import POLL_SECONDS
 from roost.service.service import Roost
 from roost.store.feed.positions import FeedPosition
 
@@ -28,7 +28,7 @@ def test_who_waits_is_woken(open_roost: OpenRoost) -> None:
     thread = threading.Timer(0.5, put, (writer, claim("c", {"a": {"VCPU": 1}})))
     thread.start()
     begun = time.monotonic()
-    _, found = await_events(watcher, position=position, interest=ALL, until=begun + 20)
+    _, found = await_events(watcher, position=position, event_filter=ALL, until=begun + 20)
     assert 0.4 < time.monotonic() - begun < 10
     assert [event.kind for each in found for event in each.events] == ["allocations"]
     thread.join()
@@ -41,11 +41,11 @@ def test_who_waits_for_something_else_waits_on(open_roost: OpenRoost) -> None:
     provider(writer, "a", VCPU=8)
     until = time.monotonic() + 0.5
     moved, found = await_events(
-        watcher, position=position, interest=EventFilter(kinds={"catalog"}), until=until
+        watcher, position=position, event_filter=EventFilter(kinds={"catalog"}), until=until
     )
     assert time.monotonic() >= until
     assert found == []
-    assert read_events(watcher, position=moved, interest=ALL) == []
+    assert read_events(watcher, position=moved, event_filter=ALL) == []
 
 
 class Costs:
@@ -84,7 +84,7 @@ def test_waiting_costs_a_look_at_a_time(
     turns = 5
     bound = turns + 2
     await_events(
-        watcher, position=position, interest=ALL, until=time.monotonic() + turns * LOOK_SECONDS
+        watcher, position=position, event_filter=ALL, until=time.monotonic() + turns * POLL_SECONDS
     )
     # In the beginning and in the end.
     assert costs.reads == 2
@@ -105,8 +105,8 @@ def test_waiting_costs_a_look_at_a_time(
         await_events,
         watcher,
         position=position,
-        interest=nothing,
-        until=time.monotonic() + turns * LOOK_SECONDS,
+        event_filter=nothing,
+        until=time.monotonic() + turns * POLL_SECONDS,
     )
     at_once([waiting, waiting])
     stopping.set()
@@ -128,9 +128,9 @@ def test_a_watcher_far_behind_need_not_wait(
     provider(roost, "a")
     begun = time.monotonic()
     _, found = await_events(
-        roost, position=begin, interest=EventFilter(kinds={"provider"}), until=begun + 20
+        roost, position=begin, event_filter=EventFilter(kinds={"provider"}), until=begun + 20
     )
-    assert time.monotonic() - begun < 5 * LOOK_SECONDS
+    assert time.monotonic() - begun < 5 * POLL_SECONDS
     assert len(found) == 1
 
 
@@ -140,7 +140,7 @@ def test_who_waits_holds_no_connection(open_roost: OpenRoost) -> None:
     waiting = threading.Thread(
         target=await_events,
         args=(watcher,),
-        kwargs={"position": position, "interest": ALL, "until": time.monotonic() + 30},
+        kwargs={"position": position, "event_filter": ALL, "until": time.monotonic() + 30},
     )
     waiting.start()
     time.sleep(0.5)
@@ -159,5 +159,5 @@ def test_not_everybody_may_wait(roost: Roost) -> None:
     with pytest.raises(TooManyWatchers):
         roost.waiters.enter()
     roost.waiters.leave()
-    with roost.waiters.place():
+    with roost.waiters.entered():
         pass

@@ -16,7 +16,7 @@ from roost.operations import assignment
 from roost.operations import placements as place_module
 from roost.operations.aggregates import replace_aggregates
 from roost.operations.allocations import read_consumer
-from roost.operations.placement_candidates import Key, PlacementRequest
+from roost.operations.placement_candidates import IdempotencyKey, PlacementRequest
 from roost.operations.placements import place
 from roost.operations.traits import replace_traits
 from roost.query import CandidateQuery, Order, RequestGroup
@@ -27,14 +27,20 @@ from roost.store.tables import idempotency
 OpenRoost = Callable[[], Roost]
 
 
-def wish(*names: str, key: str | None = None, vcpus: int = 1, **fields: Any) -> PlacementRequest:
+def request_of(
+    *names: str, key: str | None = None, vcpus: int = 1, **fields: Any
+) -> PlacementRequest:
     """A place for each of these consumers; equal ones have the same digest."""
     query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": vcpus}),))
     consumers = tuple(
         NewConsumer(uuid=uid(name), project_id="p", user_id="u", consumer_type="INSTANCE")
         for name in names
     )
-    found = Key(key_digest=digest(key), body_digest=digest(f"{names} {vcpus}")) if key else None
+    found = (
+        IdempotencyKey(key_digest=digest(key), body_digest=digest(f"{names} {vcpus}"))
+        if key
+        else None
+    )
     return PlacementRequest(query=query, consumers=consumers, key=found, **fields)
 
 
@@ -63,7 +69,7 @@ def test_many_placers_fill_a_cloud_exactly(open_roost: OpenRoost, fill: bool) ->
     services = [open_roost(), open_roost()]
     names = hosts(services[0], 6, 2)
     wishes = [
-        partial(place, services[number % 2], wish=wish(f"c{number}", fill=fill))
+        partial(place, services[number % 2], request=request_of(f"c{number}", fill=fill))
         for number in range(16)
     ]
     results = at_once(wishes)
@@ -83,7 +89,9 @@ def test_groups_are_placed_as_a_whole_or_not_at_all(open_roost: OpenRoost) -> No
     services = [open_roost(), open_roost()]
     names = hosts(services[0], 5, 2)
     wishes = [
-        partial(place, services[number % 2], wish=wish(*(f"c{number}-{n}" for n in range(3))))
+        partial(
+            place, services[number % 2], request=request_of(*(f"c{number}-{n}" for n in range(3)))
+        )
         for number in range(6)
     ]
     results = at_once(wishes)
@@ -109,7 +117,7 @@ def test_apart_is_on_different_roots(open_roost: OpenRoost) -> None:
             partial(
                 place,
                 service,
-                wish=wish(*(f"{index}-{number}-{n}" for n in range(4)), apart=True),
+                request=request_of(*(f"{index}-{number}-{n}" for n in range(4)), apart=True),
             )
             for number in range(3)
             for index, service in enumerate((roost, other))
@@ -120,14 +128,14 @@ def test_apart_is_on_different_roots(open_roost: OpenRoost) -> None:
     for result in results:
         assert sorted(root_of[host] for host in hosts_of(result)) == [0, 1, 2, 3]
     with pytest.raises(NoCandidates, match="no 5 of the"):
-        place(roost, wish=wish(*"abcde", apart=True))
+        place(roost, request=request_of(*"abcde", apart=True))
 
 
 def test_the_same_key_at_once_claims_once(open_roost: OpenRoost) -> None:
     services = [open_roost(), open_roost()]
     names = hosts(services[0], 3, 4)
-    same = wish("a", "b", key="k")
-    results = at_once([partial(place, services[number % 2], wish=same) for number in range(8)])
+    same = request_of("a", "b", key="k")
+    results = at_once([partial(place, services[number % 2], request=same) for number in range(8)])
     assert refusals(results) == []
     assert all(result == results[0] for result in results)
     assert sum(used_in_all(services[0], names)) == 2
@@ -138,7 +146,10 @@ def test_the_same_key_at_once_for_the_last_place(open_roost: OpenRoost) -> None:
     services = [open_roost(), open_roost()]
     hosts(services[0], 1, 1)
     results = at_once(
-        [partial(place, services[number % 2], wish=wish("a", key="k")) for number in range(6)]
+        [
+            partial(place, services[number % 2], request=request_of("a", key="k"))
+            for number in range(6)
+        ]
     )
     assert refusals(results) == []
     assert used(services[0], "host0", "VCPU") == 1
@@ -148,34 +159,34 @@ def test_an_answer_that_was_lost_is_given_again(open_roost: OpenRoost) -> None:
     """By another service, and even if there is no room left, and the consumer is gone."""
     first, second = open_roost(), open_roost()
     names = hosts(first, 1, 2)
-    answer = place(first, wish=wish("a", "b", key="k"))
+    answer = place(first, request=request_of("a", "b", key="k"))
     before = dump(first.store.engine)
-    assert place(second, wish=wish("a", "b", key="k")) == answer
+    assert place(second, request=request_of("a", "b", key="k")) == answer
     assert dump(first.store.engine) == before
     put(first, claim("a", {}, expected_generation=1))
-    assert place(second, wish=wish("a", "b", key="k")) == answer
+    assert place(second, request=request_of("a", "b", key="k")) == answer
     assert used_in_all(first, names) == [1]
 
 
 def test_a_key_is_for_one_request(open_roost: OpenRoost) -> None:
     roost = open_roost()
     hosts(roost, 2, 4)
-    place(roost, wish=wish("a", key="k"))
+    place(roost, request=request_of("a", key="k"))
     before = dump(roost.store.engine)
     with pytest.raises(KeyReused):
-        place(roost, wish=wish("b", key="k"))
+        place(roost, request=request_of("b", key="k"))
     assert dump(roost.store.engine) == before
-    place(roost, wish=wish("b", key="K"))
+    place(roost, request=request_of("b", key="K"))
 
 
 def test_old_keys_are_forgotten(open_roost: OpenRoost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idempotency, "TRIM_INTERVAL", 1)
     roost = open_roost()
     hosts(roost, 1, 8)
-    place(roost, wish=wish("a", key="old"))
+    place(roost, request=request_of("a", key="old"))
     with roost.store.engine.begin() as connection:
         connection.execute(text("UPDATE roost_placements SET created_at = '2001-01-01 00:00:00'"))
-    place(roost, wish=wish("b", key="new"))
+    place(roost, request=request_of("b", key="new"))
     with roost.store.engine.connect() as connection:
         keys = connection.scalars(text("SELECT key_digest FROM roost_placements")).all()
     assert keys == [digest("new")]
@@ -184,30 +195,30 @@ def test_old_keys_are_forgotten(open_roost: OpenRoost, monkeypatch: pytest.Monke
 def test_an_old_key_is_good_for_another_request(open_roost: OpenRoost) -> None:
     roost = open_roost()
     hosts(roost, 1, 8)
-    place(roost, wish=wish("a", key="k"))
+    place(roost, request=request_of("a", key="k"))
     with roost.store.engine.begin() as connection:
         connection.execute(text("UPDATE roost_placements SET created_at = '2001-01-01 00:00:00'"))
-    first = place(roost, wish=wish("b", key="k"))
-    assert place(roost, wish=wish("b", key="k")) == first
+    first = place(roost, request=request_of("b", key="k"))
+    assert place(roost, request=request_of("b", key="k")) == first
     assert used(roost, "host0", "VCPU") == 2
     with pytest.raises(KeyReused):
-        place(roost, wish=wish("a", key="k"))
+        place(roost, request=request_of("a", key="k"))
 
 
 def test_a_refused_placement_leaves_nothing(open_roost: OpenRoost) -> None:
     roost = open_roost()
     hosts(roost, 2, 2)
-    place(roost, wish=wish("a"))
+    place(roost, request=request_of("a"))
     before = dump(roost.store.engine)
     with pytest.raises(ConsumerGenerationConflict):
-        place(roost, wish=wish("b", "a", key="k"))
+        place(roost, request=request_of("b", "a", key="k"))
     with pytest.raises(NoCandidates, match="no 4 of the 2 candidates"):
-        place(roost, wish=wish(*"bcde", key="k"))
+        place(roost, request=request_of(*"bcde", key="k"))
     with pytest.raises(NoCandidates, match="nothing has room"):
-        place(roost, wish=wish("b", vcpus=3))
+        place(roost, request=request_of("b", vcpus=3))
     assert dump(roost.store.engine) == before
     # The key is still good.
-    place(roost, wish=wish("b", key="k"))
+    place(roost, request=request_of("b", key="k"))
 
 
 def test_one_takes_what_the_index_of_another_has_not_seen(open_roost: OpenRoost) -> None:
@@ -215,7 +226,10 @@ def test_one_takes_what_the_index_of_another_has_not_seen(open_roost: OpenRoost)
     first, second = open_roost(), open_roost()
     names = hosts(first, 2, 1)
     results = at_once(
-        [partial(place, service, wish=wish(str(n))) for n, service in enumerate((first, second))]
+        [
+            partial(place, service, request=request_of(str(n)))
+            for n, service in enumerate((first, second))
+        ]
     )
     assert refusals(results) == []
     assert used_in_all(first, names) == [1, 1]
@@ -240,17 +254,17 @@ def test_a_host_with_many_ways_does_not_crowd_out_others(roost: Roost, strategy:
         allocation_candidates_generation_strategy=strategy,
         max_allocation_candidates=3,
     )
-    wanted = evolve(wish(*"abcdef", apart=True), query=query)
-    place(roost, wish=wanted)
+    wanted = evolve(request_of(*"abcdef", apart=True), query=query)
+    place(roost, request=wanted)
     assert used_in_all(roost, [f"host{n}" for n in range(6)]) == [1] * 6
 
 
 def test_too_few_hosts_are_known_at_once(roost: Roost, monkeypatch: pytest.MonkeyPatch) -> None:
     query = ways(3, roost)
     monkeypatch.setattr(assignment, "LOOKS_MAX", 0)
-    wanted = evolve(wish(*"abcd", apart=True), query=query)
+    wanted = evolve(request_of(*"abcd", apart=True), query=query)
     with pytest.raises(NoCandidates, match="no 4 of the 64 candidates found can be had together"):
-        place(roost, wish=wanted)
+        place(roost, request=wanted)
 
 
 @pytest.mark.parametrize("by", ["root", "pack", "spread"])
@@ -259,19 +273,19 @@ def test_a_lost_race_is_no_reason_to_leave_the_order(
 ) -> None:
     """Whoever asks for an order gets the first that has room, however often others were quicker."""
     hosts(roost, 32, 4)
-    query = evolve(wish("a").query, order=Order(by=by))
-    with roost.view() as index:
+    query = evolve(request_of("a").query, order=Order(by=by))
+    with roost.current_index() as index:
         first = find(index, query).candidates[0].allocations
     lost = iter([True] * 5)
-    decide = place_module.decide
+    decide = place_module.write
 
     def losing(*arguments: Any, **options: Any) -> Any:
         if next(lost, False):
             raise ConcurrentUpdate("somebody was quicker")
         return decide(*arguments, **options)
 
-    monkeypatch.setattr(place_module, "decide", losing)
-    [placed] = place(roost, wish=evolve(wish("a"), query=query))
+    monkeypatch.setattr(place_module, "write", losing)
+    [placed] = place(roost, request=evolve(request_of("a"), query=query))
     assert placed.candidate.allocations == first
 
 
@@ -287,7 +301,7 @@ def test_a_pool_that_all_share_is_no_host(roost: Roost) -> None:
         roost, provider_uuid=uid("pool"), traits={SHARING_TRAIT}, expected_generation=None
     )
     query = CandidateQuery(groups=(RequestGroup(resources={"DISK_GB": 1}),))
-    place(roost, wish=evolve(wish(*"abc", apart=True), query=query))
+    place(roost, request=evolve(request_of(*"abc", apart=True), query=query))
     assert used(roost, "pool", "DISK_GB") == 3
 
 
@@ -301,7 +315,7 @@ def test_amounts_are_split_as_the_consumers_before_leave_it(
     provider(roost, "numa1", "host", VCPU=5)
     group = RequestGroup(resources={"VCPU": 3}, can_split=frozenset({"VCPU"}))
     query = CandidateQuery(groups=(group,), order=order)
-    placed = place(roost, wish=evolve(wish(*"abc"), query=query))
+    placed = place(roost, request=evolve(request_of(*"abc"), query=query))
     assert sorted(len(each.candidate.allocations) for each in placed) == [1, 1, 2]
     assert used_in_all(roost, ["numa0", "numa1"]) == [4, 5]
 
@@ -313,18 +327,18 @@ def test_pieces_of_different_hosts_where_consumers_are_apart(roost: Roost) -> No
             provider(roost, f"{host}{child}", host, VCPU=4)
     group = RequestGroup(resources={"VCPU": 3}, can_split=frozenset({"VCPU"}))
     wanted = evolve(
-        wish(*"ab", apart=True), query=CandidateQuery(groups=(group,), order=Order(by="pack"))
+        request_of(*"ab", apart=True), query=CandidateQuery(groups=(group,), order=Order(by="pack"))
     )
-    place(roost, wish=wanted)
+    place(roost, request=wanted)
     assert sum(used_in_all(roost, ["host0a", "host0b"])) == 3
     assert sum(used_in_all(roost, ["host1a", "host1b"])) == 3
     with pytest.raises(NoCandidates):
-        place(roost, wish=evolve(wanted, consumers=wish(*"cde").consumers))
+        place(roost, request=evolve(wanted, consumers=request_of(*"cde").consumers))
 
 
 def test_filling_and_taking_turns(roost: Roost) -> None:
     names = hosts(roost, 3, 4)
-    place(roost, wish=wish(*"abcd", fill=True))
+    place(roost, request=request_of(*"abcd", fill=True))
     assert sorted(used_in_all(roost, names)) == [0, 0, 4]
-    place(roost, wish=wish(*"efgh"))
+    place(roost, request=request_of(*"efgh"))
     assert sorted(used_in_all(roost, names)) == [2, 2, 4]

@@ -78,7 +78,7 @@ def test_readers_never_see_half_a_reshape(open_roost: OpenRoost) -> None:
 
     def read() -> None:
         while not done.is_set():
-            with reader.view() as index:
+            with reader.current_index() as index:
                 rows = [index.row_of_uuid[uid(name)] for name in ("left", "right")]
                 left, right = (sum(stock.used for stock in index.inventories(row)) for row in rows)
                 seen.add((left, right))

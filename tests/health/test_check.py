@@ -64,7 +64,7 @@ def test_everything_at_once(store: Store, database_url: str) -> None:
     assert look(store) == []
     write(store.engine, *(statement for statement, _ in BREAKS.values()), *DANGLING)
     running = Roost(Store.open(database_url), Settings())
-    with running.view():
+    with running.current_index():
         pass
     found = by_kind(look(store))
     expected = {kind: subjects for kind, (_, subjects) in BREAKS.items()}
@@ -77,7 +77,7 @@ def test_everything_at_once(store: Store, database_url: str) -> None:
     assert left == {kind: each for kind, each in expected.items() if kind not in REPAIRED}
     # Nothing else is written by a second time.
     assert [repair(store, kind, INCOMPLETE) for kind in UNITS] == [0] * len(UNITS)
-    with running.view() as index:
+    with running.current_index() as index:
         assert index.contents() == contents(store)
     running.close()
 

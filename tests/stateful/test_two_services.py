@@ -27,7 +27,7 @@ from conformance import tables
 from roost.errors import RoostError
 from roost.model import ConsumerChange, Inventory, InventoryChange
 from roost.operations.aggregates import read_aggregates, replace_aggregates
-from roost.operations.allocations import allocate, delete_allocations, read_consumer
+from roost.operations.allocations import delete_allocations, read_consumer, replace_allocations
 from roost.operations.inventories import read_inventories, replace_inventories
 from roost.operations.providers import (
     create_provider,
@@ -157,7 +157,7 @@ class TwoServices(RuleBasedStateMachine):
             self.check_provider(roost, provider)
         for consumer in CONSUMERS:
             self.check_consumer(roost, consumer)
-        with roost.view() as index:
+        with roost.current_index() as index:
             contents = index.contents()
         _, rows = roost.store.load()
         assert contents == Index.build(rows).contents()
@@ -319,11 +319,11 @@ class TwoServices(RuleBasedStateMachine):
         consumers=st.lists(st.sampled_from(CONSUMERS), min_size=1, max_size=2, unique=True),
         data=st.data(),
     )
-    def allocate(self, service, consumers, data) -> None:
+    def replace_allocations(self, service, consumers, data) -> None:
         wanted, changes = self.draw_changes(data, consumers)
         self.write(
             service,
-            lambda roost: allocate(roost, changes=changes),
+            lambda roost: replace_allocations(roost, changes=changes),
             self.model.allocate,
             wanted,
             "project",

@@ -112,7 +112,7 @@ class SlowRoost:
     def reach(self) -> None:
         pass
 
-    def follow(self) -> None:
+    def catch_up(self) -> None:
         assert self.go.wait(30)
 
 
@@ -137,7 +137,7 @@ def test_readiness_has_a_bound() -> None:
 )
 def test_an_index_that_cannot_follow(error: Exception, found: str) -> None:
     class Failing(SlowRoost):
-        def follow(self) -> None:
+        def catch_up(self) -> None:
             raise error
 
     checks = Readiness(Failing()).check()  # type: ignore[arg-type]

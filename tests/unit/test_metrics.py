@@ -10,14 +10,16 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from names import uid
 from roost import assembly
-from roost.errors import Unavailable
+from roost.errors import ProviderNotFound, Unavailable
 from roost.observe import exposition, metrics, metrics_files
+from roost.operations.optimistic import write
 from roost.operations.providers import create_provider
 from roost.service.service import Roost
 from roost.settings import Settings
 from roost.store import standard_names
-from roost.store.connection.driver_errors import LostRace, RetryAtOnce
+from roost.store.connection.driver_errors import LostRace
 from roost.store.migrations import migrate
 from roost.store.schema import roost_changes, roost_writers
 from roost.store.store import Store
@@ -140,18 +142,30 @@ def test_searches(client: httpx.Client) -> None:
 # Transactions and connections
 
 
-@pytest.mark.parametrize(
-    ("error", "reason"), [(LostRace("lost"), "race"), (RetryAtOnce("not so"), "proposal")]
-)
-def test_retries(store: Store, error: Exception, reason: str) -> None:
-    left = [error]
+def test_retries_after_a_lost_race(store: Store) -> None:
+    left = [LostRace("lost")]
 
     def unit(_: object) -> None:
         if left:
             raise left.pop()
 
-    with grows("roost_transaction_retries_total", reason=reason):
+    with grows("roost_transaction_retries_total", reason="race"):
         store.run(unit)
+
+
+@pytest.mark.parametrize("error", [LostRace("stale"), ProviderNotFound("refused by the index")])
+def test_retries_after_a_stale_index(store: Store, error: Exception) -> None:
+    roost = Roost(store, Settings())
+    create_provider(roost, uuid=uid("stale"), name="stale", parent_uuid=None)
+    left = [error]
+
+    def unit(_tx: object, _state: object) -> None:
+        if left:
+            raise left.pop()
+
+    roost.catch_up()
+    with grows("roost_transaction_retries_total", reason="proposal"):
+        write(roost, unit, providers={uid("stale"): None})
 
 
 def test_connections_in_use(store: Store) -> None:
@@ -195,7 +209,7 @@ def test_the_index_tells_how_large_it_is_and_how_far_it_came(store: Store) -> No
     url = store.engine.url.render_as_string()
     other = Roost(Store.open(url), SETTINGS)
     with grows("roost_index_loads_total", reason="start"), grows("roost_index_load_seconds_count"):
-        roost.follow()
+        roost.catch_up()
     process = {"process": str(os.getpid())}
     assert value("roost_index_providers", **process) == 0
     for name in ("one", "two"):
@@ -205,7 +219,7 @@ def test_the_index_tells_how_large_it_is_and_how_far_it_came(store: Store) -> No
         grows("roost_index_records_total", by=2),
         grows("roost_index_loads_total", 0, reason="anew"),
     ):
-        roost.follow()
+        roost.catch_up()
     assert value("roost_index_providers", **process) == 2
     assert value("roost_index_rows", **process) == 2
     assert value("roost_index_caught_up_timestamp_seconds", **process) > before
@@ -213,7 +227,7 @@ def test_the_index_tells_how_large_it_is_and_how_far_it_came(store: Store) -> No
         connection.execute(sa.delete(roost_changes))
         connection.execute(sa.delete(roost_writers))
     with grows("roost_index_loads_total", reason="anew"):
-        roost.follow()
+        roost.catch_up()
     other.close()
 
 

@@ -29,7 +29,7 @@ class SlowFeed:
 
 
 def look(roost: Roost) -> None:
-    with roost.view():
+    with roost.current_index():
         pass
 
 
@@ -48,7 +48,7 @@ def test_threads_that_wait_share_one_question():
     # These came after the first question was asked, so its answer is not enough for them. One
     # more question is enough for all of them.
     others = [start(roost) for _ in range(5)]
-    while roost._following.locked() and sum(thread.is_alive() for thread in others) < 5:
+    while roost._catch_up_lock.locked() and sum(thread.is_alive() for thread in others) < 5:
         pass
     feed.answer.release()
     assert feed.asked.acquire(timeout=30)

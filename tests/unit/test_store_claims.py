@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from roost.claims import InventoryState, check_consumer_generation, check_room, check_unused
+from roost.claims import InventoryState, check_capacity, check_consumer_generation, check_not_in_use
 from roost.errors import (
     CapacityExceeded,
     ConstraintViolated,
@@ -17,7 +17,7 @@ from roost.model import ConsumerChange, Inventory
 IDS = {"VCPU": 0, "MEMORY_MB": 1, "DISK_GB": 2}
 
 
-def stock(used: int, *, class_id: int = 0, **fields: Any) -> InventoryState:
+def state(used: int, *, class_id: int = 0, **fields: Any) -> InventoryState:
     return InventoryState(
         class_id=class_id, inventory=Inventory(**{"total": 10, **fields}), used=used
     )
@@ -44,41 +44,41 @@ def change(**allocations: dict[str, int]) -> ConsumerChange:
     ],
 )
 def test_room(used: int, released: int, amount: int, fits: bool) -> None:
-    stocks = {"p": {"VCPU": stock(used)}}
+    stocks = {"p": {"VCPU": state(used)}}
     changes = [change(p={"VCPU": amount})]
     if fits:
-        check_room(stocks, {("p", "VCPU"): released}, changes, IDS)
+        check_capacity(stocks, {("p", "VCPU"): released}, changes, IDS)
     else:
         with pytest.raises(CapacityExceeded):
-            check_room(stocks, {("p", "VCPU"): released}, changes, IDS)
+            check_capacity(stocks, {("p", "VCPU"): released}, changes, IDS)
 
 
 def test_changes_are_judged_together() -> None:
     """What one consumer gives back another may take; what two take is one sum."""
-    stocks = {"p": {"VCPU": stock(16)}}
+    stocks = {"p": {"VCPU": state(16)}}
     released = {("p", "VCPU"): 8}
-    check_room(stocks, released, [change(p={"VCPU": 5}), change(p={"VCPU": 3})], IDS)
+    check_capacity(stocks, released, [change(p={"VCPU": 5}), change(p={"VCPU": 3})], IDS)
     with pytest.raises(CapacityExceeded):
-        check_room(stocks, released, [change(p={"VCPU": 5}), change(p={"VCPU": 4})], IDS)
+        check_capacity(stocks, released, [change(p={"VCPU": 5}), change(p={"VCPU": 4})], IDS)
 
 
 @pytest.mark.parametrize("amount", [1, 3, 8, 2**40])
 def test_units_hold_for_every_amount(amount: int) -> None:
-    stocks = {"p": {"VCPU": stock(amount, total=100, min_unit=2, max_unit=6, step_size=2)}}
+    stocks = {"p": {"VCPU": state(amount, total=100, min_unit=2, max_unit=6, step_size=2)}}
     with pytest.raises(ConstraintViolated):
-        check_room(stocks, {("p", "VCPU"): amount}, [change(p={"VCPU": amount})], IDS)
+        check_capacity(stocks, {("p", "VCPU"): amount}, [change(p={"VCPU": amount})], IDS)
 
 
 def test_a_provider_without_any_class_asked_for_is_named_first() -> None:
-    stocks = {"p": {"VCPU": stock(0)}, "q": {"DISK_GB": stock(0, class_id=2)}}
+    stocks = {"p": {"VCPU": state(0)}, "q": {"DISK_GB": state(0, class_id=2)}}
     changes = [change(p={"VCPU": 99}, q={"MEMORY_MB": 1})]
     with pytest.raises(MissingInventory) as refusal:
-        check_room(stocks, {}, changes, IDS)
+        check_capacity(stocks, {}, changes, IDS)
     assert "'VCPU, MEMORY_MB' on resource provider 'q'" in str(refusal.value)
     # A provider with another one of the classes has its turn in the order of the request.
-    stocks["q"]["VCPU"] = stock(0)
+    stocks["q"]["VCPU"] = state(0)
     with pytest.raises(CapacityExceeded):
-        check_room(stocks, {}, changes, IDS)
+        check_capacity(stocks, {}, changes, IDS)
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ def test_generations_of_consumers(expected: int | None, current: int | None, fit
 
 def test_inventories_in_use_are_named_in_the_order_of_their_ids() -> None:
     stocks = {
-        "VCPU": stock(1),
-        "MEMORY_MB": stock(0, class_id=1),
-        "DISK_GB": stock(2, class_id=2),
+        "VCPU": state(1),
+        "MEMORY_MB": state(0, class_id=1),
+        "DISK_GB": state(2, class_id=2),
     }
-    check_unused("p", stocks, ["MEMORY_MB"])
+    check_not_in_use("p", stocks, ["MEMORY_MB"])
     with pytest.raises(InventoryInUse, match="'VCPU, DISK_GB'"):
-        check_unused("p", stocks, ["DISK_GB", "MEMORY_MB", "VCPU"])
+        check_not_in_use("p", stocks, ["DISK_GB", "MEMORY_MB", "VCPU"])

@@ -11,7 +11,7 @@ from sqlalchemy import insert, text, update
 from roost.errors import BadRequest, Unavailable
 from roost.model import ConsumerChange, Inventory, InventoryChange
 from roost.operations.aggregates import read_aggregates, replace_aggregates
-from roost.operations.allocations import allocate, read_consumer
+from roost.operations.allocations import read_consumer, replace_allocations
 from roost.operations.inventories import read_inventories, replace_inventories
 from roost.operations.providers import create_provider, read_provider, update_provider
 from roost.operations.usages import read_project_usages
@@ -118,21 +118,23 @@ def test_values_that_no_database_holds_are_bad_requests(roost: Roost, database_u
     put_inventory(roost)
     if database_url.startswith("postgresql"):
         with pytest.raises(BadRequest):
-            allocate(roost, changes=[change(str(uuid.uuid4()), project_id="a\0b", user_id="u")])
+            replace_allocations(
+                roost, changes=[change(str(uuid.uuid4()), project_id="a\0b", user_id="u")]
+            )
 
 
 def test_names_that_differ_in_case(roost: Roost) -> None:
     """MySQL holds them for equal, the others do not; nobody is refused."""
     put_inventory(roost)
     one, two, three = (str(uuid.uuid4()) for _ in range(3))
-    allocate(roost, changes=[change(one, project_id="Project", user_id="User")])
-    allocate(roost, changes=[change(two, project_id="project", user_id="user ")])
-    allocate(roost, changes=[change(three, project_id="Project", user_id="user ")])
+    replace_allocations(roost, changes=[change(one, project_id="Project", user_id="User")])
+    replace_allocations(roost, changes=[change(two, project_id="project", user_id="user ")])
+    replace_allocations(roost, changes=[change(three, project_id="Project", user_id="user ")])
     for project in ("Project", "project"):
         assert read_project_usages(roost, project_id=project)
     upper = change(one.upper(), 1)
     if roost.store.engine.dialect.name == "mysql":
-        allocate(roost, changes=[upper])
+        replace_allocations(roost, changes=[upper])
         held = read_consumer(roost, consumer_uuid=one)
         assert held is not None
         assert held.generation == 2
@@ -141,14 +143,16 @@ def test_names_that_differ_in_case(roost: Roost) -> None:
 def test_a_missing_project_and_user_are_the_configured_ones(roost: Roost) -> None:
     put_inventory(roost)
     consumer = str(uuid.uuid4())
-    allocate(roost, changes=[change(consumer)])
+    replace_allocations(roost, changes=[change(consumer)])
     held = read_consumer(roost, consumer_uuid=consumer)
     assert held is not None
     assert held.project_id == held.user_id == "00000000-0000-0000-0000-000000000000"
     assert held.consumer_type == "unknown"
     # Also for a consumer that had others. The type stays, for those who cannot tell it.
-    allocate(roost, changes=[change(consumer, 1, project_id="p", user_id="u", consumer_type="T")])
-    allocate(roost, changes=[change(consumer, 2)])
+    replace_allocations(
+        roost, changes=[change(consumer, 1, project_id="p", user_id="u", consumer_type="T")]
+    )
+    replace_allocations(roost, changes=[change(consumer, 2)])
     held = read_consumer(roost, consumer_uuid=consumer)
     assert held is not None
     assert held.project_id == held.user_id == "00000000-0000-0000-0000-000000000000"
@@ -165,7 +169,7 @@ def test_a_consumer_that_placement_left_behind_never_was(roost: Roost) -> None:
         connection.execute(
             insert(consumers).values(uuid=consumer, project_id=1, user_id=1, generation=0)
         )
-    allocate(roost, changes=[change(consumer, project_id="p", user_id="u")])
+    replace_allocations(roost, changes=[change(consumer, project_id="p", user_id="u")])
     held = read_consumer(roost, consumer_uuid=consumer)
     assert held is not None
     assert held.generation == 1
@@ -203,7 +207,7 @@ def test_rows_of_old_databases_without_generation_and_root(database_url: str, ro
     assert (shown.generation, shown.root_uuid) == (0, HOST)
     put_inventory(adopted)
     consumer = str(uuid.uuid4())
-    allocate(adopted, changes=[change(consumer, project_id="p", user_id="u")])
+    replace_allocations(adopted, changes=[change(consumer, project_id="p", user_id="u")])
     assert read_provider(adopted, uuid=HOST).generation == 2
     held = read_consumer(adopted, consumer_uuid=consumer)
     assert held is not None

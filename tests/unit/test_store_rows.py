@@ -15,7 +15,7 @@ from roost.changes import Rows, TableColumns
 from roost.model import Inventory, InventoryChange
 from roost.operations.inventories import replace_inventories
 from roost.operations.providers import create_provider
-from roost.service import memory
+from roost.service import service
 from roost.service.service import Roost
 from roost.settings import Settings
 from roost.store import standard_names
@@ -107,10 +107,10 @@ def test_times_keep_their_fractions(roost: Roost, database_url: str) -> None:
 def test_memory_is_given_back_where_that_can_be_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    memory.give_back()
+    service.release_free_memory()
     asked: list[int] = []
     monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(malloc_trim=asked.append))
-    memory.give_back()
+    service.release_free_memory()
     assert asked == [0]
     monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace())
-    memory.give_back()
+    service.release_free_memory()

@@ -15,10 +15,10 @@ from roost.errors import ConsumerGenerationConflict
 from roost.model import ConsumerChange, Inventory, InventoryChange, NewConsumer
 from roost.operations.aggregates import replace_aggregates
 from roost.operations.allocations import (
-    allocate,
     delete_allocations,
     read_consumer,
     read_provider_consumers,
+    replace_allocations,
 )
 from roost.operations.inventories import (
     add_inventory,
@@ -26,7 +26,7 @@ from roost.operations.inventories import (
     replace_inventories,
     update_inventory,
 )
-from roost.operations.placement_candidates import Key, PlacementRequest
+from roost.operations.placement_candidates import IdempotencyKey, PlacementRequest
 from roost.operations.placements import place
 from roost.operations.providers import create_provider, delete_provider, update_provider
 from roost.operations.reshaper import reshape
@@ -111,7 +111,7 @@ def build(roost: Roost) -> None:
     create_provider(roost, uuid=uid("b"), name="b", parent_uuid=uid("a"))
     for name in "ab":
         replace_inventories(roost, change=stock(name, 0, *CLASSES))
-    allocate(roost, changes=[change("first", None, "a")])
+    replace_allocations(roost, changes=[change("first", None, "a")])
 
 
 def test_allocations(roost: Roost, counter: Counter) -> None:
@@ -119,26 +119,26 @@ def test_allocations(roost: Roost, counter: Counter) -> None:
     # consumer, providers, inventories and use; generations, consumer, allocations. The project
     # and the user are known from an earlier claim.
     claim = [change("c0", None, "a", "b")]
-    assert counter.of(lambda: allocate(roost, changes=claim)) == 7 + FEED
+    assert counter.of(lambda: replace_allocations(roost, changes=claim)) == 7 + FEED
     claim = [change("c1", None, "a", "b")]
-    assert counter.of(lambda: allocate(roost, changes=claim)) == 6 + FEED
+    assert counter.of(lambda: replace_allocations(roost, changes=claim)) == 6 + FEED
     # One more: the old allocations go.
     claim = [change("c1", 1, "a", "b", amount=2)]
-    assert counter.of(lambda: allocate(roost, changes=claim)) == 7 + FEED
+    assert counter.of(lambda: replace_allocations(roost, changes=claim)) == 7 + FEED
     # Ten consumers cost what one costs.
     claim = [change(f"many{number}", None, "a", "b") for number in range(10)]
-    assert counter.of(lambda: allocate(roost, changes=claim)) == 6 + FEED
+    assert counter.of(lambda: replace_allocations(roost, changes=claim)) == 6 + FEED
     claim = [change(f"many{number}", 1, "a", "b", amount=2) for number in range(10)]
-    assert counter.of(lambda: allocate(roost, changes=claim)) == 7 + FEED
+    assert counter.of(lambda: replace_allocations(roost, changes=claim)) == 7 + FEED
     # consumer, providers; generations, consumer, allocations.
     claim = [change("c1", 2)]
-    assert counter.of(lambda: allocate(roost, changes=claim)) == 5 + FEED
+    assert counter.of(lambda: replace_allocations(roost, changes=claim)) == 5 + FEED
     one = uid("many1")
     assert counter.of(lambda: delete_allocations(roost, consumer_uuid=one)) == 3 + FEED
     # Refused: nothing is written, so nothing is recorded.
     counter.statements.clear()
     with pytest.raises(ConsumerGenerationConflict):
-        allocate(roost, changes=[change("many2", 7, "a")])
+        replace_allocations(roost, changes=[change("many2", 7, "a")])
     assert len(counter.statements) == 1
 
 
@@ -146,25 +146,25 @@ def test_the_index_proposes(
     roost: Roost, counter: Counter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With an index that is up to date a write reads next to nothing."""
-    monkeypatch.setattr(service, "GLANCE_SECONDS_MAX", 3600)
+    monkeypatch.setattr(service, "RECENT_SECONDS_MAX", 3600)
     build(roost)
-    allocate(roost, changes=[change("c0", None, "b")])
+    replace_allocations(roost, changes=[change("c0", None, "b")])
 
     def count_fresh(action: Callable[[], Any]) -> int:
-        with roost.view():
+        with roost.current_index():
             pass
         return counter.of(action)
 
     # generations, consumer, allocations
     claim = [change("c1", None, "a", "b")]
-    assert count_fresh(lambda: allocate(roost, changes=claim)) == 3 + FEED
+    assert count_fresh(lambda: replace_allocations(roost, changes=claim)) == 3 + FEED
     # The index follows what its own process writes, without a statement.
     for number in range(10):
         claim = [change(f"next{number}", None, "a", "b")]
-        assert counter.of(lambda claim=claim: allocate(roost, changes=claim)) == 3 + FEED
+        assert counter.of(lambda claim=claim: replace_allocations(roost, changes=claim)) == 3 + FEED
     # A consumer that exists must be read, and what it held goes.
     claim = [change("c1", 1, "a", "b", amount=2)]
-    assert count_fresh(lambda: allocate(roost, changes=claim)) == 5 + FEED
+    assert count_fresh(lambda: replace_allocations(roost, changes=claim)) == 5 + FEED
     # generation, inventories
     again = stock("b", 14, *CLASSES)
     assert count_fresh(lambda: replace_inventories(roost, change=again)) == 2 + FEED
@@ -308,7 +308,7 @@ def test_catching_up(roost: Roost, counter: Counter, database_url: str) -> None:
     assert again == (0 if database_url.startswith("sqlite") else 1)
     # What this process wrote itself it knows: a hundred claims are one read, of the writers.
     for number in range(100):
-        allocate(roost, changes=[change(f"c{number % 7}", number // 7 or None, "b")])
+        replace_allocations(roost, changes=[change(f"c{number % 7}", number // 7 or None, "b")])
     assert counter.of(lambda: store.changes_since(position)) == 1
     # What others wrote is one more.
     other = Store.open(database_url)
@@ -328,7 +328,7 @@ def test_placing_any_number_of_consumers(
     monkeypatch.setattr(idempotency, "TRIM_INTERVAL", 10**9)
     build(roost)
 
-    def wish(name: str, key: Key | None = None) -> PlacementRequest:
+    def request_of(name: str, key: IdempotencyKey | None = None) -> PlacementRequest:
         consumers = (
             NewConsumer(
                 uuid=uid(f"{name} {number}"),
@@ -342,12 +342,12 @@ def test_placing_any_number_of_consumers(
         return PlacementRequest(query=query, consumers=tuple(consumers), key=key)
 
     # The index is loaded.
-    place(roost, wish=wish("first"))
-    plain = counter.of(lambda: place(roost, wish=wish("plain")))
-    key = Key(key_digest="0" * 64, body_digest="1" * 64)
-    keyed = counter.of(lambda: place(roost, wish=wish("keyed", key)))
+    place(roost, request=request_of("first"))
+    plain = counter.of(lambda: place(roost, request=request_of("plain")))
+    key = IdempotencyKey(key_digest="0" * 64, body_digest="1" * 64)
+    keyed = counter.of(lambda: place(roost, request=request_of("keyed", key)))
     # consumers; generations, consumers, allocations.
     assert plain == 4 + FEED
     # Whether there is an answer, once before and once in the transaction; and to keep it.
     assert keyed == plain + 3
-    assert counter.of(lambda: place(roost, wish=wish("keyed", key))) == 1
+    assert counter.of(lambda: place(roost, request=request_of("keyed", key))) == 1

@@ -1,17 +1,16 @@
-"""The aggregates that a provider is a member of."""
+"""Aggregates: the groups that a provider is a member of."""
 
 from collections.abc import Sequence
 
-from roost.model import (
-    ProviderAggregates,
-)
-from roost.operations.optimistic import Sight, TableSight, decide
+from roost.model import ProviderAggregates
+from roost.operations.optimistic import write, write_from_tables
+from roost.operations.state_readers import StateReader
 from roost.service.service import Roost
 from roost.store.transaction import Transaction
 
 
 def read_aggregates(roost: Roost, *, provider_uuid: str) -> ProviderAggregates:
-    with roost.view() as index:
+    with roost.current_index() as index:
         row = index.row(provider_uuid)
         return ProviderAggregates(
             generation=int(index.rows.generation[row]), aggregates=index.row_aggregates(row)
@@ -25,17 +24,17 @@ def replace_aggregates(
     aggregates: Sequence[str],
     expected_generation: int | None,
 ) -> ProviderAggregates:
-    """The aggregates of a provider, anew.
+    """Replace the aggregates of a provider.
 
-    A writer that gives no generation (None, before 1.19) neither checks nor moves it.
+    For a client that names no generation (None, before 1.19) it is neither checked nor moved.
     """
 
-    def unit(tx: Transaction, sight: Sight) -> ProviderAggregates:
-        provider = sight.provider(provider_uuid)
+    def unit(tx: Transaction, state: StateReader) -> ProviderAggregates:
+        provider = state.provider(provider_uuid)
         provider.check_generation(expected_generation)
         generation = provider.generation
         if expected_generation is None:
-            # Meets whoever deletes the provider: nothing else ties these rows to it.
+            # The write must conflict with one that deletes the provider: both write its row.
             tx.providers.touch([provider.id])
             tx.providers.announce_unmoved([provider])
         else:
@@ -47,6 +46,6 @@ def replace_aggregates(
         )
 
     if expected_generation is None:
-        # Without a guard on the generation only the tables can tell.
-        return roost.run(lambda tx: unit(tx, TableSight(tx)))
-    return decide(roost, unit, providers={provider_uuid: expected_generation})
+        # No generation moves, so nothing would verify a decision from the index.
+        return write_from_tables(roost, unit)
+    return write(roost, unit, providers={provider_uuid: expected_generation})

@@ -2,55 +2,54 @@
 
 from collections.abc import Sequence
 
-from roost.claims import check_room
+from roost.claims import check_capacity
 from roost.errors import ConsumerNotFound
 from roost.model import ConsumerAllocations, ConsumerChange, ProviderConsumers
-from roost.operations.optimistic import Sight, decide
+from roost.operations.optimistic import write
 from roost.operations.replacement import (
-    check_consumers,
-    known_classes,
-    moved_providers,
-    read_before,
+    check_consumer_generations,
+    find_class_ids,
+    providers_to_advance,
+    read_current,
     save_consumers,
 )
+from roost.operations.state_readers import StateReader
 from roost.service.service import Roost
 from roost.settings import Settings
 from roost.store.transaction import Transaction
 
 
-def allocate(roost: Roost, *, changes: Sequence[ConsumerChange]) -> None:
+def replace_allocations(roost: Roost, *, changes: Sequence[ConsumerChange]) -> None:
     """Replace what consumers hold: all of them, or none.
 
-    A consumer comes into being with its first allocation and goes with its last. The search
-    proposed; here it is decided, on what the transaction itself reads.
+    The first allocation of a consumer creates it, and the last one that goes deletes it.
     """
-
-    decide(
+    write(
         roost,
-        lambda tx, sight: replace_holdings(tx, sight, changes, roost.settings),
+        lambda tx, state: claim(tx, state, changes, roost.settings),
         providers={uuid: None for change in changes for uuid in change.allocations},
         retry_count=roost.settings.allocation_conflict_retry_count,
     )
 
 
-def replace_holdings(
-    tx: Transaction, sight: Sight, changes: Sequence[ConsumerChange], settings: Settings
+def claim(
+    tx: Transaction, state: StateReader, changes: Sequence[ConsumerChange], settings: Settings
 ) -> None:
-    """Judge the changes by what is seen, and write them."""
-    consumers = sight.consumers(changes)
-    check_consumers(consumers, changes)
-    before = read_before(sight, changes, consumers)
-    class_ids = known_classes(sight, before, changes)
-    check_room(before.stocks, before.released, changes, class_ids)
-    moved = moved_providers(before, changes)
-    tx.providers.advance([(before.providers[uuid], 1) for uuid in moved], modified=False)
-    save_consumers(tx, before, changes, class_ids, settings)
+    """Read the state, judge the changes by it, and write them: guards first."""
+    consumers = state.consumers(changes)
+    check_consumer_generations(consumers, changes)
+    current = read_current(state, changes, consumers)
+    class_ids = find_class_ids(state, current, changes)
+    check_capacity(current.inventories, current.released, changes, class_ids)
+    advanced = providers_to_advance(current, changes)
+    tx.providers.advance([(current.providers[uuid], 1) for uuid in advanced], modified=False)
+    save_consumers(tx, current, changes, class_ids, settings)
 
 
 def delete_allocations(roost: Roost, *, consumer_uuid: str) -> None:
-    """Take away everything that a consumer holds.
+    """Delete everything that a consumer holds.
 
-    Generations of providers stay: less use needs no guard against anybody.
+    Generations of providers stay: a write that only lowers usage can break no other.
     """
 
     def unit(tx: Transaction) -> None:
@@ -64,11 +63,14 @@ def delete_allocations(roost: Roost, *, consumer_uuid: str) -> None:
     roost.run(unit, retry_count=roost.settings.allocation_conflict_retry_count)
 
 
+# The index knows how much is used, not by whom. So these read the tables.
+
+
 def read_consumer(roost: Roost, *, consumer_uuid: str) -> ConsumerAllocations | None:
-    """What one consumer holds, or None where it holds nothing."""
+    """What one consumer holds; None if it holds nothing."""
     return roost.store.reads.consumer(consumer_uuid)
 
 
 def read_provider_consumers(roost: Roost, *, provider_uuid: str) -> ProviderConsumers:
-    """Who holds what of one provider."""
+    """Which consumers hold what of one provider."""
     return roost.store.reads.provider_consumers(provider_uuid)

@@ -27,7 +27,7 @@ class WrittenCandidates(Value, frozen=True, kw_only=True):
 def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> WrittenCandidates:
     settings = roost.settings
     stopwatch = metrics.Stopwatch()
-    with roost.view() as index:
+    with roost.current_index() as index:
         stopwatch.lap(metrics.SEARCH_CATCH_UP)
         check_query(index, query)
         answer = find(
@@ -53,7 +53,7 @@ def explain_candidates(
     roost: Roost, *, query: CandidateQuery, tree_uuid: str | None = None
 ) -> Explanation:
     """With the UUID of a provider, about the tree that it stands in."""
-    with roost.view() as index:
+    with roost.current_index() as index:
         check_query(index, query)
         root = None
         if tree_uuid is not None:
@@ -84,7 +84,7 @@ class Capacity(Value, frozen=True, kw_only=True):
 
 
 def count_capacity(roost: Roost, *, query: CandidateQuery) -> Capacity:
-    with roost.view() as index:
+    with roost.current_index() as index:
         check_query(index, query)
         deadline = time.monotonic() + SECONDS_MAX
         filling = fill(index, query, may_go_on=lambda: time.monotonic() < deadline)

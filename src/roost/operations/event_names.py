@@ -1,8 +1,9 @@
-"""Who providers were when something was recorded.
+"""Which providers the ids in change records meant when each record was written.
 
-The index says who they are by now. A record says what was before it: the root of a provider that
-went to another tree, the UUID and the root of one that is no more (whose id may be that of another
-one by now). So the way back, from the newest record to the oldest, leads past what was at each.
+The index knows providers as they are now. A record says what was true before it: the root of a
+provider that moved to another tree, and the UUID and root of one that was deleted (the database
+may have given its id to a new provider since). So `NamesAtTime` starts from the index and steps
+back, record by record, from the newest to the oldest.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from typing import NamedTuple
 from roost.store.change_record import ChangeRecord
 
 
-class Named(NamedTuple):
+class ProviderName(NamedTuple):
     """A provider and the root of its tree, by UUID."""
 
     uuid: str
@@ -19,25 +20,25 @@ class Named(NamedTuple):
 
 
 class NamesAtTime:
-    """Who providers were, one record earlier at a time."""
+    """Providers by id, as of a moment that steps back in time."""
 
-    def __init__(self, now: Mapping[int, Named]) -> None:
-        """`now` are those of interest, by id, as of the newest record or before."""
+    def __init__(self, now: Mapping[int, ProviderName]) -> None:
         self._names = dict(now)
-        self._ids = {named.uuid: id for id, named in now.items()}
+        self._ids = {name.uuid: id for id, name in now.items()}
 
-    def name(self, id: int) -> Named | None:
+    def get(self, id: int) -> ProviderName | None:
         return self._names.get(id)
 
     def root_of(self, uuid: str) -> str:
-        """The root of the tree in which a provider is; where nobody knows the provider, itself."""
-        named = self._names.get(self._ids.get(uuid, -1))
-        return named.root_uuid if named is not None and named.uuid == uuid else uuid
+        """The root of the tree that a provider is in; an unknown provider is its own."""
+        name = self._names.get(self._ids.get(uuid, -1))
+        return name.root_uuid if name is not None and name.uuid == uuid else uuid
 
-    def go_before(self, record: ChangeRecord) -> None:
+    def step_back(self, record: ChangeRecord) -> None:
+        """Go from the moment after a record to the moment before it."""
         for id, root_uuid in record.moved:
             if id in self._names:
                 self._names[id] = self._names[id]._replace(root_uuid=root_uuid)
         for id, uuid, root_uuid in record.gone:
-            self._names[id] = Named(uuid, root_uuid)
+            self._names[id] = ProviderName(uuid, root_uuid)
             self._ids[uuid] = id

@@ -1,90 +1,92 @@
-"""GET /events: what changed after a position, and waiting for it."""
+"""Events: what changed after a position in the change feed, and waiting for it."""
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from roost.errors import PositionGone
 from roost.model import Event, EventKind, Value
-from roost.operations.event_names import Named, NamesAtTime
+from roost.operations.event_names import NamesAtTime, ProviderName
 from roost.search.index.index import Index
 from roost.service.service import Roost
 from roost.store.change_record import ChangeRecord
 from roost.store.feed.history import Recorded
 from roost.store.feed.positions import FeedPosition, is_ahead
 
-# So many writes are told of at a time.
+# How many writes one answer reports at most.
 WRITES_MAX = 1000
 
 
 class EventFilter(Value, frozen=True, kw_only=True):
-    """What a watcher wants to be told."""
+    """Which events a client wants."""
 
-    kinds: Collection[EventKind] = ()  # nothing: every kind
-    tree: str | None = None  # only providers of the tree in which this one is, by UUID
+    kinds: Collection[EventKind] = ()  # empty: every kind
+    tree: str | None = None  # only of the tree that this provider is in, by UUID
 
 
 class WriteEvents(Value, frozen=True, kw_only=True):
-    """What one write changed, as far as it is of interest."""
+    """The events of one write that pass the filter."""
 
-    position: FeedPosition  # after it
+    position: FeedPosition  # after the write
     events: tuple[Event, ...]
 
 
-class _Names(Value, frozen=True, kw_only=True):
-    """What the index says of everything that is to be told, and when that was."""
+class _IndexNames(Value, frozen=True, kw_only=True):
+    """What the index knows of the ids in some records, and its position at that moment."""
 
     position: FeedPosition
-    providers: Mapping[int, Named]  # by id
+    providers: Mapping[int, ProviderName]  # by id
     classes: Mapping[int, str]  # by id
 
 
 def current_position(roost: Roost) -> FeedPosition:
-    """Where somebody begins who wants to know what happens from now on."""
+    """Where a client begins that wants to know what happens from now on."""
     return roost.store.position()
 
 
 def read_events(
-    roost: Roost, *, position: FeedPosition, interest: EventFilter
+    roost: Roost, *, position: FeedPosition, event_filter: EventFilter
 ) -> list[WriteEvents]:
     """What happened after a position, oldest first, one entry for each write."""
-    found = _read(roost, position)
+    found = _read_records(roost, position)
     if not found:
         return []
-    told = found[:WRITES_MAX]
-    # Caught up with at least these writes.
-    with roost.view() as index:
-        names = _read_names(index, roost.position, [each.record for each in told], interest)
-    hindsight = NamesAtTime(names.providers)
+    reported = found[:WRITES_MAX]
+    # The index has caught up with at least these writes.
+    with roost.current_index() as index:
+        records = [each.record for each in reported]
+        now = _read_names(index, roost.position, records, event_filter)
+    names = NamesAtTime(now.providers)
     end = found[-1].position
-    if is_ahead(names.position, end):
-        # What it has seen beyond them is taken back.
-        _go_before(hindsight, _read(roost, end))
-    _go_before(hindsight, found[WRITES_MAX:])
-    backwards = [_happening(each, hindsight, names.classes, interest) for each in reversed(told)]
-    return backwards[::-1]
+    if is_ahead(now.position, end):
+        # The index contains later writes too, so their effect on names is undone first.
+        _step_back(names, _read_records(roost, end))
+    _step_back(names, found[WRITES_MAX:])
+    newest_first = [
+        _events_of_write(each, names, now.classes, event_filter) for each in reversed(reported)
+    ]
+    return newest_first[::-1]
 
 
 def await_events(
-    roost: Roost, *, position: FeedPosition, interest: EventFilter, until: float
+    roost: Roost, *, position: FeedPosition, event_filter: EventFilter, until: float
 ) -> tuple[FeedPosition, list[WriteEvents]]:
-    """The same, but not before something of interest happened, or it is `until`.
+    """Wait for events that pass the filter, at most until the monotonic clock says `until`.
 
-    `until` is a time of the monotonic clock. Also gives the position after all of it.
+    Gives back the writes that have such events, and the position after everything that was read.
     """
     while True:
-        found = read_events(roost, position=position, interest=interest)
+        found = read_events(roost, position=position, event_filter=event_filter)
         if found:
             position = found[-1].position
-        some = [each for each in found if each.events]
-        watch = roost.waiters
-        if some or watch.is_stopping or time.monotonic() >= until:
-            return position, some
-        # There may be more already.
+        with_events = [each for each in found if each.events]
+        if with_events or roost.waiters.is_stopping or time.monotonic() >= until:
+            return position, with_events
+        # After a full answer there may be more to read at once.
         if len(found) < WRITES_MAX:
-            watch.wait(position, until)
+            roost.waiters.wait(position, until)
 
 
-def _read(roost: Roost, position: FeedPosition) -> Sequence[Recorded]:
+def _read_records(roost: Roost, position: FeedPosition) -> Sequence[Recorded]:
     found = roost.store.records_since(position)
     if found is None:
         raise PositionGone()
@@ -92,8 +94,8 @@ def _read(roost: Roost, position: FeedPosition) -> Sequence[Recorded]:
 
 
 def _read_names(
-    index: Index, position: FeedPosition, records: Iterable[ChangeRecord], interest: EventFilter
-) -> _Names:
+    index: Index, position: FeedPosition, records: Iterable[ChangeRecord], event_filter: EventFilter
+) -> _IndexNames:
     ids: set[int] = set()
     class_ids: set[int] = set()
     for record in records:
@@ -103,12 +105,12 @@ def _read_names(
             ids.add(id)
             class_ids.add(class_id)
     rows = [index.row_of_id.get(id) for id in ids]
-    if interest.tree is not None:
-        rows.append(index.row_of_uuid.get(interest.tree))
-    return _Names(
+    if event_filter.tree is not None:
+        rows.append(index.row_of_uuid.get(event_filter.tree))
+    return _IndexNames(
         position=position,
         providers={
-            index.ids[row]: Named(index.uuids[row], index.root_uuid(row))
+            index.ids[row]: ProviderName(index.uuids[row], index.root_uuid(row))
             for row in rows
             if row is not None
         },
@@ -116,51 +118,54 @@ def _read_names(
     )
 
 
-def _go_before(hindsight: NamesAtTime, found: Sequence[Recorded]) -> None:
+def _step_back(names: NamesAtTime, found: Sequence[Recorded]) -> None:
     for each in reversed(found):
-        hindsight.go_before(each.record)
+        names.step_back(each.record)
 
 
-def _happening(
-    recorded: Recorded, hindsight: NamesAtTime, classes: Mapping[int, str], interest: EventFilter
+def _events_of_write(
+    recorded: Recorded,
+    names: NamesAtTime,
+    classes: Mapping[int, str],
+    event_filter: EventFilter,
 ) -> WriteEvents:
-    """What one write changed, from right after it; hindsight goes before it."""
+    """The events of one write. `names` are those after it, and step back to before it."""
     record = recorded.record
     events = [
         event
-        for event in _events(hindsight, classes, record)
-        if not interest.kinds or event.kind in interest.kinds
+        for event in _events(names, classes, record)
+        if not event_filter.kinds or event.kind in event_filter.kinds
     ]
-    tree = interest.tree
-    after = None if tree is None else hindsight.root_of(tree)
-    hindsight.go_before(record)
+    tree = event_filter.tree
+    root_after = None if tree is None else names.root_of(tree)
+    names.step_back(record)
     if tree is not None:
-        roots = {after, hindsight.root_of(tree)}
-        events = [event for event in events if _is_about(event, tree, roots, hindsight)]
+        roots = {root_after, names.root_of(tree)}
+        events = [event for event in events if _is_in_tree(event, tree, roots, names)]
     return WriteEvents(position=recorded.position, events=tuple(events))
 
 
-def _is_about(event: Event, tree: str, roots: set[str | None], before: NamesAtTime) -> bool:
-    """Whether its provider is, or was before, in the tree with one of these roots."""
+def _is_in_tree(event: Event, tree: str, roots: set[str | None], names_before: NamesAtTime) -> bool:
+    """Whether the provider is, or was before the write, in the tree with one of these roots."""
     uuid = event.provider_uuid
     if uuid is None:
         return False
-    return uuid == tree or event.root_uuid in roots or before.root_of(uuid) in roots
+    return uuid == tree or event.root_uuid in roots or names_before.root_of(uuid) in roots
 
 
 def _events(
-    hindsight: NamesAtTime, classes: Mapping[int, str], record: ChangeRecord
+    names: NamesAtTime, classes: Mapping[int, str], record: ChangeRecord
 ) -> Iterator[Event]:
     generations = dict(record.generations)
 
     def of(id: int, kind: EventKind, **fields: object) -> Iterator[Event]:
-        named = hindsight.name(id)
-        # A repair may speak of what was never there.
-        if named is not None:
+        name = names.get(id)
+        # A repair may name a provider that never existed.
+        if name is not None:
             yield Event(
                 kind=kind,
-                provider_uuid=named.uuid,
-                root_uuid=named.root_uuid,
+                provider_uuid=name.uuid,
+                root_uuid=name.root_uuid,
                 generation=generations.get(id),
                 **fields,  # type: ignore[arg-type]
             )
@@ -177,19 +182,19 @@ def _events(
 
 
 def _usages(classes: Mapping[int, str], record: ChangeRecord) -> dict[int, dict[str, int]]:
-    """What is used more or less, by provider id; nothing for one that only moved."""
-    anew = set(record.providers)
-    usages: dict[int, dict[str, int]] = {id: {} for id, _ in record.generations if id not in anew}
+    """The change in usage by provider id; empty for one whose generation moved without it."""
+    reread = set(record.providers)
+    usages: dict[int, dict[str, int]] = {id: {} for id, _ in record.generations if id not in reread}
     for id, class_id, delta in record.usage:
         usage = usages.setdefault(id, {})
-        # A class that is gone since has no name any more.
+        # A class that was deleted since has no name any more.
         if class_id in classes:
             usage[classes[class_id]] = delta
     return usages
 
 
 def _kinds(record: ChangeRecord) -> dict[EventKind, Iterable[int]]:
-    # A roost that knew no kinds wrote only which providers changed.
+    # Early releases recorded only which providers changed.
     if record.providers and not record.kinds and not record.gone:
         return {EventKind.PROVIDER: record.providers}
     # A kind that a newer roost may know and this one does not is left out.

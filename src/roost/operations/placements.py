@@ -1,4 +1,4 @@
-"""POST /placements: choose and claim in one call, for one or many consumers."""
+"""Placements: choose candidates and claim them in one call, for one or many consumers."""
 
 import logging
 import time
@@ -16,21 +16,26 @@ from roost.errors import (
 )
 from roost.model import Candidate, ConsumerChange, NewConsumer, Placed
 from roost.observe import metrics
-from roost.operations.allocations import replace_holdings
-from roost.operations.optimistic import Sight, decide
-from roost.operations.placement_candidates import Key, PlacementRequest, propose
+from roost.operations.allocations import claim
+from roost.operations.optimistic import write
+from roost.operations.placement_candidates import (
+    IdempotencyKey,
+    PlacementRequest,
+    choose_candidates,
+)
+from roost.operations.state_readers import StateReader
 from roost.service.service import Roost
 from roost.store.tables.idempotency import StoredPlacement
 from roost.store.transaction import Transaction
 
 LOG = logging.getLogger(__name__)
 
-# How often others may be quicker, before the client is told so.
+# How many races a request may lose before its client is told to try again.
 ATTEMPTS_MAX = 16
 SECONDS_MAX = 10.0
 
-# Somebody else took, or changed, what was chosen.
-_LOST = (
+# Another writer took, or changed, what this request had chosen.
+_LOST_RACES = (
     CapacityExceeded,
     MissingInventory,
     ConstraintViolated,
@@ -39,67 +44,77 @@ _LOST = (
 )
 
 
-def place(roost: Roost, *, wish: PlacementRequest) -> tuple[Placed, ...]:
-    """Give every consumer a place, or none of them.
+def place(roost: Roost, *, request: PlacementRequest) -> tuple[Placed, ...]:
+    """Place every consumer, or none of them.
 
-    The index proposes, as it does for a search; the transaction decides, as it does for a claim.
-    Who loses a race looks again, at an index that has caught up with the winner.
+    The candidates come from the index, as those of a search; the transaction decides, as it does
+    for a claim. A request that loses a race searches again: the index has then caught up with the
+    winner.
     """
-    kept = _recall(roost, wish.key)
-    if kept is not None:
-        return kept
+    stored = _read_stored(roost, request.key)
+    if stored is not None:
+        return stored
     random = Random()
     deadline = time.monotonic() + SECONDS_MAX
     for attempt in range(ATTEMPTS_MAX):
         if attempt and time.monotonic() > deadline:
             break
         try:
-            chosen = propose(roost, wish, attempt, random)
-            return _claim(roost, wish, chosen)
-        except _LOST as error:
+            chosen = choose_candidates(roost, request, attempt, random)
+            return _claim(roost, request, chosen)
+        except _LOST_RACES as error:
             LOG.debug("lost a race for a place, attempt %d: %s", attempt + 1, error)
             metrics.RETRY_PLACEMENT.inc()
         except Conflict:
-            # Refused because the very same request, sent twice, has just been served?
-            kept = _recall(roost, wish.key)
-            if kept is not None:
-                return kept
+            # The client may have sent the same request twice, and the other one was just served.
+            stored = _read_stored(roost, request.key)
+            if stored is not None:
+                return stored
             raise
     raise ConcurrentUpdate("Others were quicker again and again. Please retry your request")
 
 
-def _recall(roost: Roost, key: Key | None) -> tuple[Placed, ...] | None:
-    kept = None if key is None else roost.store.stored_placement(key.key_digest)
-    return None if key is None or kept is None else _same(kept, key)
+# ---------------------------------------------------------------------------------------------
+# Idempotency keys
 
 
-def _same(kept: StoredPlacement, key: Key) -> tuple[Placed, ...]:
-    if kept.body_digest != key.body_digest:
+def _read_stored(roost: Roost, key: IdempotencyKey | None) -> tuple[Placed, ...] | None:
+    """What an earlier request with the same key was answered."""
+    stored = None if key is None else roost.store.stored_placement(key.key_digest)
+    return None if key is None or stored is None else _verified(stored, key)
+
+
+def _verified(stored: StoredPlacement, key: IdempotencyKey) -> tuple[Placed, ...]:
+    if stored.body_digest != key.body_digest:
         raise KeyReused()
-    return kept.placed
+    return stored.placed
 
 
 # ---------------------------------------------------------------------------------------------
 # Claiming
 
 
-def _claim(roost: Roost, wish: PlacementRequest, chosen: Sequence[Candidate]) -> tuple[Placed, ...]:
-    pairs = list(zip(wish.consumers, chosen, strict=True))
-    placed = tuple(Placed(consumer_uuid=who.uuid, candidate=what) for who, what in pairs)
-    changes = [_change(who, what) for who, what in pairs]
-    key = wish.key
+def _claim(
+    roost: Roost, request: PlacementRequest, chosen: Sequence[Candidate]
+) -> tuple[Placed, ...]:
+    pairs = list(zip(request.consumers, chosen, strict=True))
+    placed = tuple(
+        Placed(consumer_uuid=consumer.uuid, candidate=candidate) for consumer, candidate in pairs
+    )
+    changes = [_change(consumer, candidate) for consumer, candidate in pairs]
+    key = request.key
 
-    def unit(tx: Transaction, sight: Sight) -> tuple[Placed, ...]:
-        # First of all: if it was answered before, its consumers are no longer new.
-        kept = None if key is None else tx.idempotency_keys.read(key.key_digest)
-        if key is not None and kept is not None:
-            return _same(kept, key)
-        replace_holdings(tx, sight, changes, roost.settings)
+    def unit(tx: Transaction, state: StateReader) -> tuple[Placed, ...]:
+        # Before anything else: if an earlier request was answered, its consumers exist by now.
+        stored = None if key is None else tx.idempotency_keys.read(key.key_digest)
+        if key is not None and stored is not None:
+            return _verified(stored, key)
+        claim(tx, state, changes, roost.settings)
         if key is not None:
             tx.idempotency_keys.add(key.key_digest, key.body_digest, placed)
         return placed
 
-    return decide(
+    return write(
         roost,
         unit,
         providers={uuid: None for candidate in chosen for uuid in candidate.allocations},

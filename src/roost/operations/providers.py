@@ -17,12 +17,12 @@ from roost.store.transaction import Transaction
 
 
 def read_provider(roost: Roost, *, uuid: str) -> Provider:
-    with roost.view() as index:
+    with roost.current_index() as index:
         return _provider(index, index.row(uuid))
 
 
 def list_providers(roost: Roost, *, query: ProviderQuery) -> list[Provider]:
-    with roost.view() as index:
+    with roost.current_index() as index:
         check_classes(index, query.resources)
         check_traits(index, [query.traits])
         return [_provider(index, row) for row in select(index, query)]

@@ -1,15 +1,15 @@
-"""What `allocate` and `reshape` share: what consumers hold is replaced as a whole, or not at all.
+"""Replacing what consumers hold: the steps that claims and reshapes share.
 
-One read of everything the decision needs, then the decision (`roost.claims`, pure), then the
-writes, guards first.
+A write reads everything the decision needs, decides with the pure rules of `roost.claims`, and
+then writes, guards first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from roost.claims import InventoryState, check_consumer_generation, classes_of
+from roost.claims import InventoryState, check_consumer_generation, requested_classes
 from roost.errors import UnknownProvider
 from roost.model import ConsumerChange, Value
-from roost.operations.optimistic import Sight
+from roost.operations.state_readers import StateReader
 from roost.settings import Settings
 from roost.store.tables.allocations import NewHolding
 from roost.store.tables.consumers import ConsumerRecord, ConsumerRow, Holding
@@ -17,12 +17,12 @@ from roost.store.tables.providers import ProviderState
 from roost.store.transaction import Transaction
 
 
-class Before(Value, frozen=True, kw_only=True):
-    """What a replacement finds."""
+class CurrentState(Value, frozen=True, kw_only=True):
+    """The state that a replacement is judged by."""
 
     consumers: Mapping[str, ConsumerRecord]  # those that exist, by UUID
     providers: Mapping[str, ProviderState]  # those that exist, by UUID
-    stocks: Mapping[str, Mapping[str, InventoryState]]  # by provider UUID and class
+    inventories: Mapping[str, Mapping[str, InventoryState]]  # by provider UUID and class
 
     @property
     def holdings(self) -> list[Holding]:
@@ -33,9 +33,9 @@ class Before(Value, frozen=True, kw_only=True):
         """What the consumers give back, by provider UUID and class."""
         uuids = {provider.id: provider.uuid for provider in self.providers.values()}
         names = {
-            stock.class_id: name
-            for by_class in self.stocks.values()
-            for name, stock in by_class.items()
+            each.class_id: name
+            for by_class in self.inventories.values()
+            for name, each in by_class.items()
         }
         amounts: dict[tuple[str, str], int] = {}
         for held in self.holdings:
@@ -45,24 +45,24 @@ class Before(Value, frozen=True, kw_only=True):
         return amounts
 
 
-def check_consumers(
+def check_consumer_generations(
     consumers: Mapping[str, ConsumerRecord], changes: Sequence[ConsumerChange]
 ) -> None:
-    """Refuse writers that saw consumers otherwise."""
+    """Refuse clients that saw other generations of the consumers."""
     for change in changes:
         current = consumers.get(change.consumer_uuid)
-        # Placement leaves consumers behind that hold nothing; for their writers they never were.
+        # Placement leaves records of consumers that hold nothing. To clients they do not exist.
         generation = current.generation if current is not None and current.holdings else None
         check_consumer_generation(change, generation)
 
 
-def read_before(
-    sight: Sight,
+def read_current(
+    state: StateReader,
     changes: Sequence[ConsumerChange],
     consumers: Mapping[str, ConsumerRecord],
     provider_uuids: Iterable[str] = (),
-) -> Before:
-    """Everything that the decision needs. The providers are read, and locked, before their use."""
+) -> CurrentState:
+    """Everything that the decision needs. Providers are locked before their usage is read."""
     named = {uuid for change in changes for uuid in change.allocations}
     emptied = {
         held.provider_id
@@ -71,43 +71,46 @@ def read_before(
         for held in consumers[change.consumer_uuid].holdings
     }
     uuids = named.union(provider_uuids)
-    providers = sight.providers(uuids, emptied)
+    providers = state.providers(uuids, emptied)
     for change in changes:
         for uuid in change.allocations:
             if uuid not in providers:
                 raise UnknownProvider(uuid)
-    weighed = {uuid: providers[uuid] for uuid in uuids if uuid in providers}
-    stocks = sight.stocks([provider.id for provider in weighed.values()])
-    return Before(
+    named_providers = {uuid: providers[uuid] for uuid in uuids if uuid in providers}
+    inventories = state.inventories([provider.id for provider in named_providers.values()])
+    return CurrentState(
         consumers=consumers,
         providers=providers,
-        stocks={uuid: stocks[provider.id] for uuid, provider in weighed.items()},
+        inventories={uuid: inventories[provider.id] for uuid, provider in named_providers.items()},
     )
 
 
-def known_classes(
-    sight: Sight, before: Before, changes: Sequence[ConsumerChange]
+def find_class_ids(
+    state: StateReader, current: CurrentState, changes: Sequence[ConsumerChange]
 ) -> Mapping[str, int]:
-    """The ids of all classes that are asked for; refuses unknown ones."""
-    if not sight.certain:
-        return sight.class_ids(classes_of(changes))
+    """The ids of all requested classes; refuses unknown ones."""
+    if not state.reads_tables:
+        return state.class_ids(requested_classes(changes))
     ids = {
-        name: stock.class_id
-        for by_class in before.stocks.values()
-        for name, stock in by_class.items()
+        name: each.class_id
+        for by_class in current.inventories.values()
+        for name, each in by_class.items()
     }
-    missing = classes_of(changes) - ids.keys()
-    # The names come with the inventories, so only a refusal costs another read.
-    return {**ids, **sight.class_ids(missing)} if missing else ids
+    missing = requested_classes(changes) - ids.keys()
+    # The inventories carry the names, so only a request that is refused costs another read.
+    return {**ids, **state.class_ids(missing)} if missing else ids
 
 
-def moved_providers(before: Before, changes: Sequence[ConsumerChange]) -> set[str]:
-    """Providers whose generation moves: those that are taken from, and those of a consumer that
-    is left with nothing. One that a consumer merely leaves keeps its generation."""
+def providers_to_advance(current: CurrentState, changes: Sequence[ConsumerChange]) -> set[str]:
+    """The UUIDs of providers whose generation moves, as existing clients expect it.
+
+    Those that are allocated from, and those of a consumer that is left with nothing. A provider
+    that a consumer leaves for another keeps its generation.
+    """
     moved = {uuid for change in changes for uuid in change.allocations}
-    uuids = {provider.id: provider.uuid for provider in before.providers.values()}
+    uuids = {provider.id: provider.uuid for provider in current.providers.values()}
     for change in changes:
-        consumer = before.consumers.get(change.consumer_uuid)
+        consumer = current.consumers.get(change.consumer_uuid)
         if consumer is not None and not change.allocations:
             moved.update(uuids[held.provider_id] for held in consumer.holdings)
     return moved
@@ -115,7 +118,7 @@ def moved_providers(before: Before, changes: Sequence[ConsumerChange]) -> set[st
 
 def save_consumers(
     tx: Transaction,
-    before: Before,
+    current: CurrentState,
     changes: Sequence[ConsumerChange],
     class_ids: Mapping[str, int],
     settings: Settings,
@@ -123,28 +126,28 @@ def save_consumers(
     """Write consumers, guarded by their generations, and then what they hold."""
     kept = [change for change in changes if change.allocations]
     if kept:
-        rows = _rows(tx, before, kept, settings)
+        rows = _rows(tx, current, kept, settings)
         tx.consumers.update(
             [
-                (before.consumers[uuid], row)
+                (current.consumers[uuid], row)
                 for uuid, row in rows.items()
-                if uuid in before.consumers
+                if uuid in current.consumers
             ]
         )
-        tx.consumers.insert(row for uuid, row in rows.items() if uuid not in before.consumers)
+        tx.consumers.insert(row for uuid, row in rows.items() if uuid not in current.consumers)
     tx.consumers.delete(
         [
-            before.consumers[change.consumer_uuid]
+            current.consumers[change.consumer_uuid]
             for change in changes
-            if not change.allocations and change.consumer_uuid in before.consumers
+            if not change.allocations and change.consumer_uuid in current.consumers
         ]
     )
     tx.allocations.replace(
-        before.holdings,
+        current.holdings,
         [
             NewHolding(
-                consumer_uuid=_stored_uuid(before, change),
-                provider_id=before.providers[provider_uuid].id,
+                consumer_uuid=_stored_uuid(current, change),
+                provider_id=current.providers[provider_uuid].id,
                 class_id=class_ids[name],
                 used=amount,
             )
@@ -155,15 +158,15 @@ def save_consumers(
     )
 
 
-def _stored_uuid(before: Before, change: ConsumerChange) -> str:
-    consumer = before.consumers.get(change.consumer_uuid)
+def _stored_uuid(current: CurrentState, change: ConsumerChange) -> str:
+    consumer = current.consumers.get(change.consumer_uuid)
     return consumer.uuid if consumer is not None else change.consumer_uuid
 
 
 def _rows(
-    tx: Transaction, before: Before, changes: Sequence[ConsumerChange], settings: Settings
+    tx: Transaction, current: CurrentState, changes: Sequence[ConsumerChange], settings: Settings
 ) -> dict[str, ConsumerRow]:
-    """What the rows of consumers are to say, by consumer UUID."""
+    """The new rows of consumers, by UUID."""
     projects = {
         change.consumer_uuid: _or_default(
             change.project_id, settings.incomplete_consumer_project_id
@@ -183,7 +186,7 @@ def _rows(
             uuid=change.consumer_uuid,
             project_id=ids.projects[projects[change.consumer_uuid]],
             user_id=ids.users[users[change.consumer_uuid]],
-            type_id=_type_id(ids.types, change, before.consumers.get(change.consumer_uuid)),
+            type_id=_type_id(ids.types, change, current.consumers.get(change.consumer_uuid)),
         )
         for change in changes
     }
@@ -196,7 +199,7 @@ def _or_default(name: str | None, default: str) -> str:
 def _type_id(
     ids: Mapping[str, int], change: ConsumerChange, old: ConsumerRecord | None
 ) -> int | None:
-    """A writer that knows no types (before 1.38) leaves the consumer the one it has."""
+    """Clients before 1.38 know no types; the consumer keeps the one it has."""
     if change.consumer_type is not None:
         return ids[change.consumer_type]
     return old.type_id if old is not None else None

@@ -1,21 +1,27 @@
-"""POST /reshaper: inventories and allocations move together."""
+"""The reshaper: inventories and allocations are replaced together."""
 
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from roost.claims import Amounts, InventoryState, check_room, check_unused, wanted
+from roost.claims import (
+    Amounts,
+    InventoryState,
+    check_capacity,
+    check_not_in_use,
+    requested_amounts,
+)
 from roost.errors import ProviderNotFound
 from roost.model import ConsumerChange, Inventory, InventoryChange
-from roost.operations.optimistic import TableSight
 from roost.operations.replacement import (
-    Before,
-    check_consumers,
-    known_classes,
-    moved_providers,
-    read_before,
+    CurrentState,
+    check_consumer_generations,
+    find_class_ids,
+    providers_to_advance,
+    read_current,
     save_consumers,
 )
+from roost.operations.state_readers import TableReader
 from roost.service.service import Roost
 from roost.store.transaction import Transaction
 
@@ -23,20 +29,20 @@ from roost.store.transaction import Transaction
 def reshape(
     roost: Roost, *, inventories: Sequence[InventoryChange], consumers: Sequence[ConsumerChange]
 ) -> None:
-    """Replace the inventories of providers and what consumers hold, seen whole or not at all.
+    """Replace the inventories of providers and what consumers hold, in one transaction.
 
-    Allocations are judged by the new inventories. A class that is taken away must be free of
-    allocations afterwards, not before.
+    Allocations are judged by the new inventories. An inventory that is deleted must have no
+    allocations afterwards; it may have some before.
     """
 
     def unit(tx: Transaction) -> None:
-        sight = TableSight(tx)
-        existing = sight.consumers(consumers)
-        before = read_before(
-            sight, consumers, existing, [change.provider_uuid for change in inventories]
+        state = TableReader(tx)
+        existing = state.consumers(consumers)
+        before = read_current(
+            state, consumers, existing, [change.provider_uuid for change in inventories]
         )
         _check_providers(before, inventories)
-        check_consumers(existing, consumers)
+        check_consumer_generations(existing, consumers)
         names = {name for change in inventories for name in change.inventories}
         class_ids = tx.classes.ids(names)
         new = {
@@ -45,10 +51,10 @@ def reshape(
             }
             for change in inventories
         }
-        between = _with_new(before, new, class_ids)
-        class_ids = {**class_ids, **known_classes(sight, between, consumers)}
-        check_room(between.stocks, before.released, consumers, class_ids)
-        _check_unused(between, before.released, consumers, new)
+        merged = _with_new_inventories(before, new, class_ids)
+        class_ids = {**class_ids, **find_class_ids(state, merged, consumers)}
+        check_capacity(merged.inventories, before.released, consumers, class_ids)
+        _check_not_in_use(merged, before.released, consumers, new)
         _advance(tx, before, consumers, new)
         _save_inventories(tx, before, new, class_ids)
         save_consumers(tx, before, consumers, class_ids, roost.settings)
@@ -56,7 +62,7 @@ def reshape(
     roost.run(unit, retry_count=roost.settings.allocation_conflict_retry_count)
 
 
-def _check_providers(before: Before, inventories: Sequence[InventoryChange]) -> None:
+def _check_providers(before: CurrentState, inventories: Sequence[InventoryChange]) -> None:
     for change in inventories:
         if change.provider_uuid not in before.providers:
             raise ProviderNotFound(change.provider_uuid)
@@ -64,47 +70,49 @@ def _check_providers(before: Before, inventories: Sequence[InventoryChange]) -> 
         before.providers[change.provider_uuid].check_generation(change.expected_generation)
 
 
-def _with_new(
-    before: Before, new: Mapping[str, Mapping[str, Inventory]], class_ids: Mapping[str, int]
-) -> Before:
-    """The old inventories with the new ones in their place: what moves are judged by."""
-    stocks = {uuid: dict(by_class) for uuid, by_class in before.stocks.items()}
+def _with_new_inventories(
+    before: CurrentState, new: Mapping[str, Mapping[str, Inventory]], class_ids: Mapping[str, int]
+) -> CurrentState:
+    """The state that allocations are judged by: new inventories replace old ones of their class."""
+    merged = {uuid: dict(by_class) for uuid, by_class in before.inventories.items()}
     for uuid, by_class in new.items():
         for name, inventory in by_class.items():
-            old = stocks[uuid].get(name)
-            stocks[uuid][name] = InventoryState(
+            old = merged[uuid].get(name)
+            merged[uuid][name] = InventoryState(
                 class_id=class_ids[name], inventory=inventory, used=old.used if old else 0
             )
-    return msgspec.structs.replace(before, stocks=stocks)
+    return msgspec.structs.replace(before, inventories=merged)
 
 
-def _check_unused(
-    between: Before,
+def _check_not_in_use(
+    merged: CurrentState,
     released: Amounts,
     consumers: Sequence[ConsumerChange],
     new: Mapping[str, Mapping[str, Inventory]],
 ) -> None:
-    total = wanted(consumers)
+    total = requested_amounts(consumers)
     for uuid, by_class in new.items():
         after = {
             name: msgspec.structs.replace(
-                stock,
-                used=stock.used - released.get((uuid, name), 0) + total.get((uuid, name), 0),
+                each,
+                used=each.used - released.get((uuid, name), 0) + total.get((uuid, name), 0),
             )
-            for name, stock in between.stocks[uuid].items()
+            for name, each in merged.inventories[uuid].items()
         }
-        check_unused(uuid, after, after.keys() - by_class.keys())
+        check_not_in_use(uuid, after, after.keys() - by_class.keys())
 
 
 def _advance(
     tx: Transaction,
-    before: Before,
+    before: CurrentState,
     consumers: Sequence[ConsumerChange],
     new: Mapping[str, Mapping[str, Inventory]],
 ) -> None:
-    """Move generations as far as existing clients know it: one step for the final inventories,
-    one for adding new ones, one for allocations."""
-    moved = moved_providers(before, consumers)
+    """Move generations by as much as existing clients expect.
+
+    One step for the final inventories, one for adding new ones, one for allocations.
+    """
+    moved = providers_to_advance(before, consumers)
     tx.providers.advance(
         (before.providers[uuid], 1 + bool(by_class) + (uuid in moved))
         for uuid, by_class in new.items()
@@ -116,12 +124,14 @@ def _advance(
 
 def _save_inventories(
     tx: Transaction,
-    before: Before,
+    before: CurrentState,
     new: Mapping[str, Mapping[str, Inventory]],
     class_ids: Mapping[str, int],
 ) -> None:
     added = {
-        name for uuid, by_class in new.items() for name in by_class.keys() - before.stocks[uuid]
+        name
+        for uuid, by_class in new.items()
+        for name in by_class.keys() - before.inventories[uuid]
     }
     tx.classes.hold({name: class_ids[name] for name in added})
     tx.inventories.clear([before.providers[uuid].id for uuid in new])

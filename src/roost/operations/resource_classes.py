@@ -13,12 +13,12 @@ from roost.store.transaction import Transaction
 
 
 def list_resource_classes(roost: Roost) -> list[NamedValue]:
-    with roost.view() as index:
+    with roost.current_index() as index:
         return [index.classes.entry(number) for number in sorted(index.classes.names)]
 
 
 def read_resource_class(roost: Roost, *, name: str) -> NamedValue:
-    with roost.view() as index:
+    with roost.current_index() as index:
         number = index.classes.ids.get(name)
         if number is None:
             raise ResourceClassNotFound(name)

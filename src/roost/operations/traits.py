@@ -1,23 +1,21 @@
 """Traits: the catalog of names, and the traits of a provider."""
 
 from collections.abc import Set as AbstractSet
+from datetime import UTC, datetime
 
 import os_traits  # type: ignore[import-untyped]
 
-from roost.errors import (
-    StandardName,
-    TraitNotFound,
-)
-from roost.model import (
-    NamedValue,
-    ProviderTraits,
-)
-from roost.operations.optimistic import Sight, decide
+from roost.errors import StandardName, TraitNotFound
+from roost.model import NamedValue, ProviderTraits
+from roost.operations.optimistic import Unchanged, write
+from roost.operations.state_readers import StateReader
 from roost.search.index.index import Index
 from roost.search.index.nodes import moment
 from roost.service.service import Roost
-from roost.store.connection.driver_errors import LostRace
 from roost.store.transaction import Transaction
+
+# ---------------------------------------------------------------------------------------------
+# The catalog
 
 
 def list_traits(
@@ -28,7 +26,7 @@ def list_traits(
     associated: bool | None = None,
 ) -> list[NamedValue]:
     """Traits that meet every filter given; `associated` is whether a provider has the trait."""
-    with roost.view() as index:
+    with roost.current_index() as index:
         catalog = index.traits
         numbers = set(catalog.names)
         if names is not None:
@@ -41,8 +39,13 @@ def list_traits(
         return [catalog.entry(number) for number in sorted(numbers)]
 
 
+def _traits_in_use(index: Index) -> set[int]:
+    sets = {int(number) for number in index.rows.traits[: index.rows.count][index.live_rows()]}
+    return {trait for number in sets for trait in index.trait_sets.members[number]}
+
+
 def read_trait(roost: Roost, *, name: str) -> NamedValue:
-    with roost.view() as index:
+    with roost.current_index() as index:
         number = index.traits.ids.get(name)
         if number is None:
             raise TraitNotFound(name)
@@ -50,7 +53,7 @@ def read_trait(roost: Roost, *, name: str) -> NamedValue:
 
 
 def ensure_trait(roost: Roost, *, name: str) -> bool:
-    """A trait of that name; whether it had to be created."""
+    """Create the trait unless it exists; gives back whether it was created."""
 
     def unit(tx: Transaction) -> bool:
         if tx.trait_names.find(name) is not None:
@@ -73,8 +76,12 @@ def delete_trait(roost: Roost, *, name: str) -> None:
     roost.run(unit)
 
 
+# ---------------------------------------------------------------------------------------------
+# The traits of a provider
+
+
 def read_traits(roost: Roost, *, provider_uuid: str) -> ProviderTraits:
-    with roost.view() as index:
+    with roost.current_index() as index:
         row = index.row(provider_uuid)
         numbers = index.row_traits(row)
         newest = max((index.traits.modified[number] for number in numbers), default=None)
@@ -92,30 +99,54 @@ def replace_traits(
     traits: AbstractSet[str],
     expected_generation: int | None,
 ) -> ProviderTraits:
-    """The traits of a provider, anew. Its generation moves only if they differ."""
+    """Replace the traits of a provider. Its generation moves only if they differ."""
+    unchanged = _read_if_unchanged(roost, provider_uuid, traits, expected_generation)
+    if unchanged is not None:
+        return unchanged
 
-    def unit(tx: Transaction, sight: Sight) -> ProviderTraits:
-        provider = sight.provider(provider_uuid)
+    def unit(tx: Transaction, state: StateReader) -> ProviderTraits | Unchanged[ProviderTraits]:
+        provider = state.provider(provider_uuid)
         provider.check_generation(expected_generation)
-        ids = sight.trait_ids(traits)
-        before, after = sight.traits(provider.id), set(ids.values())
-        generation = provider.generation
-        if before != after:
-            tx.providers.advance([(provider, 1)])
-            tx.traits.change(provider.id, added=after - before, removed=before - after)
-            generation += 1
-        elif not sight.certain:
-            # Nothing is written, so no guard would tell if it was otherwise.
-            raise LostRace("the index sees nothing to do")
-        return ProviderTraits(
-            generation=generation,
-            traits=tuple(sorted(ids, key=lambda name: ids[name])),
-            modified=tx.now,
+        ids = state.trait_ids(traits)
+        names = tuple(sorted(ids, key=lambda name: ids[name]))
+        before, after = state.traits(provider.id), set(ids.values())
+        if before == after:
+            return Unchanged(
+                ProviderTraits(generation=provider.generation, traits=names, modified=tx.now)
+            )
+        tx.providers.advance([(provider, 1)])
+        tx.traits.change(provider.id, added=after - before, removed=before - after)
+        return ProviderTraits(generation=provider.generation + 1, traits=names, modified=tx.now)
+
+    return write(roost, unit, providers={provider_uuid: expected_generation})
+
+
+def _read_if_unchanged(
+    roost: Roost, provider_uuid: str, traits: AbstractSet[str], expected_generation: int | None
+) -> ProviderTraits | None:
+    """The provider as it is, if a replacement would change nothing. This is then a read.
+
+    Compute nodes report the same traits again and again. A look at the index costs nothing, so
+    the index catches up only where it seems that there is nothing to do.
+    """
+
+    def is_unchanged(index: Index) -> bool:
+        row = index.row_of_uuid.get(provider_uuid)
+        return (
+            row is not None
+            and expected_generation in (None, int(index.rows.generation[row]))
+            and traits == set(index.trait_names(row))
         )
 
-    return decide(roost, unit, providers={provider_uuid: expected_generation})
-
-
-def _traits_in_use(index: Index) -> set[int]:
-    sets = {int(number) for number in index.rows.traits[: index.rows.count][index.live_rows()]}
-    return {trait for number in sets for trait in index.trait_sets.members[number]}
+    with roost.recent_index(allow_stale=True) as recent:
+        if recent is None or not is_unchanged(recent):
+            return None
+    with roost.current_index() as index:
+        if not is_unchanged(index):
+            return None
+        row = index.row(provider_uuid)
+        return ProviderTraits(
+            generation=int(index.rows.generation[row]),
+            traits=index.trait_names(row),
+            modified=datetime.now(UTC).replace(tzinfo=None),
+        )

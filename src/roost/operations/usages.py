@@ -8,7 +8,7 @@ from roost.service.service import Roost
 
 
 def read_usages(roost: Roost, *, provider_uuid: str) -> ProviderUsages:
-    with roost.view() as index:
+    with roost.current_index() as index:
         row = index.row(provider_uuid)
         return ProviderUsages(
             generation=int(index.rows.generation[row]),

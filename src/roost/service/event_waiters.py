@@ -1,7 +1,7 @@
-"""Waiting for what others write: one look at the database does for all who wait.
+"""Threads that wait for the change feed to move. One poll of the database serves all of them.
 
-Who waits occupies a thread of the server, so there is a bound on how many may; and no connection
-to the database, except in the moment of a look.
+A waiting client occupies a thread of the server, so their number is bounded. It occupies a
+connection to the database only for the moment of a poll.
 """
 
 import threading
@@ -13,40 +13,40 @@ from roost.errors import TooManyWatchers
 from roost.store.feed.positions import FeedPosition, is_ahead
 from roost.store.store import Store
 
-# How late a write of another process may be noticed.
-LOOK_SECONDS = 0.2
+# The most that passes before the process notices a write of another process.
+POLL_SECONDS = 0.2
 
 
 class EventWaiters:
-    """Those who wait in this process."""
+    """The threads of this process that wait for events."""
 
-    def __init__(self, store: Store, places: int, stopping: threading.Event) -> None:
+    def __init__(self, store: Store, count_max: int, stopping: threading.Event) -> None:
         self._store = store
-        self._places = threading.BoundedSemaphore(places) if places else None
+        self._free = threading.BoundedSemaphore(count_max) if count_max else None
         self._stopping = stopping
-        self._looking = threading.Lock()
-        self._looked = -LOOK_SECONDS  # when somebody last looked
-        self._position: FeedPosition = {}
+        self._poll_lock = threading.Lock()
+        self._polled_at = -POLL_SECONDS
+        self._position: FeedPosition = {}  # where the writers were then
 
     @property
     def is_stopping(self) -> bool:
         return self._stopping.is_set()
 
     def stop(self) -> None:
-        """Let everybody go."""
+        """End every wait."""
         self._stopping.set()
 
     def enter(self) -> None:
-        """Take a place among those who wait; `leave` gives it back."""
-        if self._places is None or not self._places.acquire(blocking=False):
+        """Count the caller as a waiter until it calls `leave`; refuses one too many."""
+        if self._free is None or not self._free.acquire(blocking=False):
             raise TooManyWatchers()
 
     def leave(self) -> None:
-        assert self._places is not None
-        self._places.release()
+        assert self._free is not None
+        self._free.release()
 
     @contextmanager
-    def place(self) -> Iterator[None]:
+    def entered(self) -> Iterator[None]:
         self.enter()
         try:
             yield
@@ -54,25 +54,26 @@ class EventWaiters:
             self.leave()
 
     def wait(self, position: FeedPosition, until: float) -> bool:
-        """Whether anything was written after a position, at the latest at a time of the clock.
+        """Wait until somebody has written after a position, or the monotonic clock says `until`.
 
-        A look that is older than the position would tell of what its owner has read already. So
-        only one from now on counts, and who reads and waits in turns reads once for each look.
+        Gives back whether somebody has. A poll from before the call may predate the position, and
+        so report a write that the caller has read already. So only a poll made during the call
+        counts, and a caller that reads and waits in turns reads once for each poll.
         """
-        begun = time.monotonic()
+        started = time.monotonic()
         while True:
-            looked, seen = self._look()
-            if looked >= begun and is_ahead(seen, position):
+            polled_at, writers = self._poll()
+            if polled_at >= started and is_ahead(writers, position):
                 return True
             now = time.monotonic()
-            if now >= until or self._stopping.wait(min(until, looked + LOOK_SECONDS) - now):
+            if now >= until or self._stopping.wait(min(until, polled_at + POLL_SECONDS) - now):
                 return False
 
-    def _look(self) -> tuple[float, FeedPosition]:
-        """Where the writers are, or were a little while ago, and when that was."""
-        with self._looking:
+    def _poll(self) -> tuple[float, FeedPosition]:
+        """Where the writers are, or were at the last poll, and when that was."""
+        with self._poll_lock:
             now = time.monotonic()
-            if now - self._looked >= LOOK_SECONDS:
+            if now - self._polled_at >= POLL_SECONDS:
                 self._position = self._store.position()
-                self._looked = now
-            return self._looked, self._position
+                self._polled_at = now
+            return self._polled_at, self._position

@@ -1,4 +1,4 @@
-"""Whether this process can answer just now: really asked, and within a bound of time."""
+"""Whether this process can answer now: checked for real, and within a bounded time."""
 
 import logging
 import threading
@@ -10,18 +10,18 @@ from roost.service.service import Roost
 
 LOG = logging.getLogger(__name__)
 
-# Whoever asks should be a little more patient than this, to be told what it is that takes so long.
+# A probe that waits a little longer than this learns which check takes so long.
 SECONDS_MAX = 4.0
 
 OK = "ok"
 NOT_ASKED = "not asked"
 
-# What was found, by the name of each check.
+# Name of a check -> its result.
 Checks = dict[str, str]
 
 
 class Readiness:
-    """Asks the database, then lets the index catch up. One for each process."""
+    """Reaches the database, then lets the index catch up. A process has one."""
 
     def __init__(self, roost: Roost, seconds_max: float = SECONDS_MAX) -> None:
         self._roost = roost
@@ -30,7 +30,7 @@ class Readiness:
         self._attempt: _Attempt | None = None
 
     def check(self) -> Checks:
-        """What holds now; a check that takes too long counts as failed."""
+        """The result of each check; one that takes too long counts as failed."""
         checks = self._current_attempt().wait(self._seconds_max)
         if not is_ready(checks):
             LOG.warning(
@@ -39,11 +39,11 @@ class Readiness:
         return checks
 
     def _current_attempt(self) -> "_Attempt":
-        # A database that does not answer must not cost a thread each time that somebody asks.
+        # While the database does not answer, further probes share the thread of the first one.
         with self._lock:
             if self._attempt is None or self._attempt.is_over:
                 self._attempt = _Attempt(
-                    {"database": self._reach_database, "index": self._roost.follow}
+                    {"database": self._reach_database, "index": self._roost.catch_up}
                 )
             return self._attempt
 
@@ -57,13 +57,13 @@ def is_ready(checks: Checks) -> bool:
 
 
 class _Attempt:
-    """Checks that run one after the other, in a thread that can be left behind."""
+    """Checks that run one after the other, in a thread that the caller may abandon."""
 
     def __init__(self, steps: dict[str, Callable[[], None]]) -> None:
         self._steps = steps
         self._found = dict.fromkeys(steps, NOT_ASKED)
         self._over = threading.Event()
-        # What it logs belongs to the request that asked.
+        # The thread logs under the id of the request that started it.
         run = copy_context().run
         threading.Thread(target=run, args=[self._run], name="readiness", daemon=True).start()
 
@@ -88,7 +88,7 @@ class _Attempt:
         try:
             step()
         except Unavailable as error:
-            # The reason is for the log: it names hosts, and anybody may ask.
+            # The reason names hosts, and probes need no token: it goes to the log alone.
             LOG.warning("%s: %s", name, error)
             self._found[name] = "unavailable"
             return False

@@ -16,7 +16,12 @@ from roost.changes import Changes, Rows
 from roost.errors import ConcurrentUpdate
 from roost.observe import metrics
 from roost.store.connection.database import Database
-from roost.store.connection.driver_errors import RETRYABLE, RetryAtOnce, converting_errors
+from roost.store.connection.driver_errors import (
+    RETRYABLE,
+    ConnectionLost,
+    LostRace,
+    converting_errors,
+)
 from roost.store.connection.engine import EngineOptions
 from roost.store.feed.history import Recorded, read_records
 from roost.store.feed.positions import FeedPosition
@@ -90,41 +95,50 @@ class Store:
             self._id_cache = self._writer.id, ids
         return ids
 
+    def attempt(self, unit: Callable[[Transaction], Result]) -> Result:
+        """Run a unit of work once, in one transaction.
+
+        Raises `LostRace` if another writer was first, `ConnectionLost` if the connection broke
+        before COMMIT. Nothing was written in either case, and the unit may run again. (The writer
+        resolves a connection that breaks during COMMIT, see `Writer.commit`.)
+        """
+        with converting_errors():
+            try:
+                with self.write() as transaction:
+                    result = unit(transaction)
+                return result
+            except RETRYABLE as error:
+                raise LostRace(str(error)) from error
+            except driver.DBConnectionError as error:
+                # Reads must not stay with a server that writes had to leave.
+                self._database.leave_readers()
+                self._feed.leave()
+                raise ConnectionLost(error) from error
+
     def run(
         self, unit: Callable[[Transaction], Result], *, retry_count: int = RETRY_COUNT_DEFAULT
     ) -> Result:
-        """Run a unit of work in a transaction, as often as it takes.
+        """Run a unit of work until it succeeds, with growing pauses, at most `retry_count` retries.
 
-        The unit runs again as a whole, COMMIT included, when it lost a race; so it reads
-        everything it decides on from its transaction, and changes nothing but its transaction.
+        The unit runs again as a whole when it lost a race, COMMIT included. So it must read
+        everything it decides on from its transaction, and change nothing but its transaction.
         """
-        with converting_errors():
-            attempt = 0
-            while True:
-                try:
-                    with self.write() as transaction:
-                        result = unit(transaction)
-                    return result
-                except RetryAtOnce:
-                    metrics.RETRY_PROPOSAL.inc()
-                    continue
-                except RETRYABLE as error:
-                    if attempt >= retry_count:
-                        LOG.warning("gave up after %d attempts: %s", attempt + 1, error)
-                        raise ConcurrentUpdate() from error
-                    metrics.RETRY_RACE.inc()
-                except driver.DBConnectionError:
-                    # Lost before COMMIT: nothing was written. (A loss during COMMIT does not
-                    # arrive here, see Writer.) Reads shall not stay with a server that writes
-                    # had to leave.
-                    self._database.leave_readers()
-                    self._feed.leave()
-                    if attempt >= CONNECT_RETRY_COUNT:
-                        raise
-                    metrics.RETRY_CONNECTION.inc()
-                attempt += 1
-                pause = min(_PAUSE_SECONDS_MAX, _PAUSE_SECONDS_MIN * 2**attempt)
-                time.sleep(random.uniform(0, pause))
+        attempt = 0
+        while True:
+            try:
+                return self.attempt(unit)
+            except LostRace as error:
+                if attempt >= retry_count:
+                    LOG.warning("gave up after %d attempts: %s", attempt + 1, error)
+                    raise ConcurrentUpdate() from error
+                metrics.RETRY_RACE.inc()
+            except ConnectionLost:
+                if attempt >= CONNECT_RETRY_COUNT:
+                    raise
+                metrics.RETRY_CONNECTION.inc()
+            attempt += 1
+            pause = min(_PAUSE_SECONDS_MAX, _PAUSE_SECONDS_MIN * 2**attempt)
+            time.sleep(random.uniform(0, pause))
 
     # -----------------------------------------------------------------------------------------
     # Looking

@@ -2,6 +2,9 @@
 
 from sqlalchemy import Connection
 
+from roost.store.change_record import ChangeRecord
+from roost.store.feed.positions import FeedPosition, read_unseen
+from roost.store.feed.reader import RECORDS_MAX
 from roost.store.tables.aggregates import Aggregates
 from roost.store.tables.allocations import Allocations
 from roost.store.tables.catalog import Classes, TraitNames
@@ -30,3 +33,8 @@ class Transaction(Session):
         self.classes = Classes(self)
         self.trait_names = TraitNames(self)
         self.idempotency_keys = IdempotencyKeys(self)
+
+    def records_since(self, position: FeedPosition) -> list[ChangeRecord] | None:
+        """What all writers committed after a position; None if the feed cannot tell any more."""
+        found = read_unseen(self.connection, position, RECORDS_MAX)
+        return None if found is None else [each.record for each in found[1]]

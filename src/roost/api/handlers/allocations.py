@@ -21,10 +21,10 @@ from roost.errors import (
 )
 from roost.model import ConsumerAllocations, ConsumerChange, ProviderConsumers, Resources
 from roost.operations.allocations import (
-    allocate,
     delete_allocations,
     read_consumer,
     read_provider_consumers,
+    replace_allocations,
 )
 from roost.service.service import Roost
 
@@ -63,7 +63,7 @@ def put(roost: Roost, request: Request, consumer_uuid: str) -> Reply:
     body = bodies.read(request.body, schema.put(request.version))
     change = parse(body, consumer_uuid, request.version)
     with worded(PUT_WORDINGS, uuid=change.consumer_uuid):
-        allocate(roost, changes=[change])
+        replace_allocations(roost, changes=[change])
     return Reply(status=204)
 
 
@@ -71,7 +71,7 @@ def post(roost: Roost, request: Request) -> Reply:
     body = bodies.read(request.body, schema.post(request.version))
     changes = parse_all(body, request.version)
     with worded(POST_WORDINGS):
-        allocate(roost, changes=changes)
+        replace_allocations(roost, changes=changes)
     return Reply(status=204)
 
 

@@ -35,7 +35,7 @@ def get(roost: Roost, request: Request) -> Reply:
     after = query_string.once(parameters, "after")
     wait = query_string.once(parameters, "wait")
     tree = query_string.once(parameters, "tree")
-    interest = EventFilter(
+    event_filter = EventFilter(
         kinds=_parse_kinds(parameters.get("kind", ())),
         tree=None if tree is None else canonical_uuid(tree),
     )
@@ -43,16 +43,18 @@ def get(roost: Roost, request: Request) -> Reply:
         # The position of a client that comes back is newer than that in its URL.
         after = request.last_event_id or after
         seconds = float(wait) if wait is not None else WAIT_SECONDS_MAX
-        return Reply(stream=_stream(roost, _position(roost, after), interest, seconds))
+        return Reply(stream=_stream(roost, _position(roost, after), event_filter, seconds))
     if after is None:
         return _reply(current_position(roost), [])
     position = positions.read(after)
     if not int(wait or 0):
-        found = read_events(roost, position=position, interest=interest)
+        found = read_events(roost, position=position, event_filter=event_filter)
         return _reply(found[-1].position if found else position, found)
-    with roost.waiters.place():
+    with roost.waiters.entered():
         until = time.monotonic() + int(wait or 0)
-        return _reply(*await_events(roost, position=position, interest=interest, until=until))
+        return _reply(
+            *await_events(roost, position=position, event_filter=event_filter, until=until)
+        )
 
 
 def _parse_kinds(names: Sequence[str]) -> frozenset[EventKind]:
@@ -117,13 +119,15 @@ class Stream:
 
 
 def _stream(
-    roost: Roost, position: positions.FeedPosition, interest: EventFilter, seconds: float
+    roost: Roost, position: positions.FeedPosition, event_filter: EventFilter, seconds: float
 ) -> Stream:
     roost.waiters.enter()
-    return Stream(_pieces(roost, position, interest, seconds), roost.waiters.leave)
+    return Stream(_pieces(roost, position, event_filter, seconds), roost.waiters.leave)
 
 
-def _pieces(roost: Roost, position: Any, interest: EventFilter, seconds: float) -> Iterator[bytes]:
+def _pieces(
+    roost: Roost, position: Any, event_filter: EventFilter, seconds: float
+) -> Iterator[bytes]:
     end = time.monotonic() + seconds
     yield _BEGIN
     try:
@@ -131,7 +135,7 @@ def _pieces(roost: Roost, position: Any, interest: EventFilter, seconds: float) 
             until = min(end, time.monotonic() + HEARTBEAT_SECONDS)
             try:
                 position, found = await_events(
-                    roost, position=position, interest=interest, until=until
+                    roost, position=position, event_filter=event_filter, until=until
                 )
             except PositionGone:
                 position, found = current_position(roost), []

@@ -17,16 +17,16 @@ from roost.api.schemas import canonical_uuid, is_uuid
 from roost.api.schemas.placements import POST
 from roost.api.versions import Version
 from roost.model import NewConsumer, Placed
-from roost.operations.placement_candidates import Key, PlacementRequest
+from roost.operations.placement_candidates import IdempotencyKey, PlacementRequest
 from roost.operations.placements import place
 from roost.query import CandidateQuery
 from roost.service.service import Roost
 
 
 def post(roost: Roost, request: Request) -> Reply:
-    wish = parse(bodies.read(request.body, POST), request.version)
+    placement = parse(bodies.read(request.body, POST), request.version)
     with worded(candidates.WORDINGS):
-        placed = place(roost, wish=wish)
+        placed = place(roost, request=placement)
     return Reply(body={"placements": {each.consumer_uuid: render(each) for each in placed}})
 
 
@@ -72,11 +72,11 @@ def _parse_consumers(consumers: Mapping[str, Any]) -> tuple[NewConsumer, ...]:
     return tuple(found.values())
 
 
-def _key(body: Mapping[str, Any]) -> Key | None:
+def _key(body: Mapping[str, Any]) -> IdempotencyKey | None:
     key = body.get("idempotency_key")
     if key is None:
         return None
-    return Key(
+    return IdempotencyKey(
         key_digest=_digest(key.encode()),
         # The order in which the fields of an object come does not make it another one.
         body_digest=_digest(msgspec.json.encode(body, order="sorted")),

@@ -18,14 +18,14 @@ from roost.observe import metrics
 
 
 class LostRace(Exception):
-    """Somebody else wrote what this unit of work had read: run the whole unit again."""
+    """Another writer changed what this unit of work had read: run the whole unit again."""
 
 
-class RetryAtOnce(LostRace):
-    """What this unit of work took for known was not so: run it again, without waiting.
+class ConnectionLost(Unavailable):
+    """The connection broke before COMMIT, so nothing was written."""
 
-    A unit may ask for that once; it then reads what it had taken for known.
-    """
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"The database cannot be reached, or written: {error}")
 
 
 # The unit was rolled back as a whole, and running it again sees what got in its way: a lost

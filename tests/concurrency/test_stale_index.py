@@ -1,4 +1,4 @@
-"""An index that lags behind proposes what is not so any more; the transaction decides."""
+"""Writes that are decided from a stale index: the transaction verifies them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -30,8 +30,8 @@ OpenRoost = Callable[[], Roost]
 
 @pytest.fixture(autouse=True)
 def lagging(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index catches up when it is asked for a view, and not before a proposal."""
-    monkeypatch.setattr(service, "GLANCE_SECONDS_MAX", 3600)
+    """The index catches up for reads alone, never before an optimistic write."""
+    monkeypatch.setattr(service, "RECENT_SECONDS_MAX", 3600)
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def pair(open_roost: OpenRoost) -> tuple[Roost, Roost]:
 
 
 def look(roost: Roost) -> None:
-    with roost.view():
+    with roost.current_index():
         pass
 
 
@@ -181,6 +181,6 @@ def test_racing_proposals_never_give_too_much(open_roost: OpenRoost) -> None:
     assert {type(refusal) for refusal in refusals(results)} == {CapacityExceeded}
     # What a process wrote itself it took over without reading it; that must be the same.
     for each in services:
-        with each.view() as index:
+        with each.current_index() as index:
             _, rows = each.store.load()
             assert index.contents() == Index.build(rows).contents()

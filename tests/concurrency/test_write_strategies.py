@@ -1,0 +1,181 @@
+"""The strategies of the write loop: when each is used, and what none of them may do."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from races import claim, provider, put, uid, used
+from sqlalchemy import delete
+from transactions import Transactions
+
+from roost.errors import ProviderGenerationConflict
+from roost.model import Inventory, InventoryChange
+from roost.operations import optimistic
+from roost.operations.inventories import read_inventories, replace_inventories
+from roost.operations.state_readers import (
+    IndexReader,
+    LockedIndexReader,
+    StateReader,
+    TableReader,
+)
+from roost.operations.traits import read_traits, replace_traits
+from roost.service import service
+from roost.service.service import Roost
+from roost.store.schema import roost_changes, roost_writers
+from roost.store.transaction import Transaction
+
+OpenRoost = Callable[[], Roost]
+
+
+@pytest.fixture(autouse=True)
+def lagging(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index catches up for reads alone, never before an optimistic write."""
+    monkeypatch.setattr(service, "RECENT_SECONDS_MAX", 3600)
+
+
+@pytest.fixture
+def pair(open_roost: OpenRoost) -> tuple[Roost, Roost]:
+    """Two services that know a host; the second does not follow what the first one writes."""
+    first, second = open_roost(), open_roost()
+    provider(first, "host", VCPU=100)
+    first.catch_up()
+    second.catch_up()
+    return first, second
+
+
+def strategies_of(roost: Roost, lost: int, *, contended: bool = False) -> list[type[StateReader]]:
+    """The strategies of a write that loses so many races."""
+    if contended:
+        roost.contention.record_lost_race([uid("host")])
+    used: list[type[StateReader]] = []
+
+    def unit(_: Transaction, state: StateReader) -> None:
+        used.append(type(state))
+        if len(used) <= lost:
+            raise optimistic.LostRace("lost")
+
+    optimistic.write(roost, unit, providers={uid("host"): None})
+    return used
+
+
+def test_the_strategies_come_in_order(roost: Roost) -> None:
+    provider(roost, "host", VCPU=4)
+    # Without an index there is nothing to be optimistic about.
+    assert strategies_of(roost, 0) == [TableReader]
+    roost.catch_up()
+    assert strategies_of(roost, 0) == [IndexReader]
+    assert strategies_of(roost, 2) == [IndexReader, LockedIndexReader, TableReader]
+    # Those two races were lost for this provider.
+    assert strategies_of(roost, 1) == [LockedIndexReader, TableReader]
+
+
+def test_a_contended_provider_is_locked_first(roost: Roost) -> None:
+    provider(roost, "host", VCPU=4)
+    roost.catch_up()
+    assert strategies_of(roost, 0, contended=True) == [LockedIndexReader]
+
+
+def test_a_locked_provider_needs_no_sum_over_its_allocations(
+    pair: tuple[Roost, Roost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What others claimed since the snapshot comes from the change feed."""
+    first, second = pair
+    for number in range(5):
+        put(first, claim(f"c{number}", {"host": {"VCPU": 10}}))
+    second.contention.record_lost_race([uid("host")])
+
+    def no_sums(*_: object) -> None:
+        raise AssertionError("the usage was added up from the tables")
+
+    monkeypatch.setattr("roost.store.tables.inventories.Inventories.states", no_sums)
+    put(second, claim("mine", {"host": {"VCPU": 50}}))
+    assert used(first, "host", "VCPU") == 100
+
+
+def test_a_locked_provider_whose_inventory_changed_is_read_from_the_tables(
+    pair: tuple[Roost, Roost],
+) -> None:
+    first, second = pair
+    put(first, claim("c", {"host": {"VCPU": 10}}))
+    change = InventoryChange(
+        provider_uuid=uid("host"),
+        inventories={"VCPU": Inventory(total=200)},
+        expected_generation=2,
+    )
+    replace_inventories(first, change=change)
+    second.contention.record_lost_race([uid("host")])
+    put(second, claim("mine", {"host": {"VCPU": 150}}))
+    assert used(first, "host", "VCPU") == 160
+
+
+def test_a_write_does_not_wait_for_an_index_that_must_be_reloaded(
+    pair: tuple[Roost, Roost],
+) -> None:
+    """A reload registers the writer, which on SQLite needs the lock that the write holds."""
+    first, second = pair
+    put(first, claim("c", {"host": {"VCPU": 10}}))
+    # As after a backup was restored: the feed has neither the record nor the second writer.
+    with first.store.engine.begin() as connection:
+        connection.execute(delete(roost_changes))
+        connection.execute(delete(roost_writers))
+    second.contention.record_lost_race([uid("host")])
+    writing = threading.Thread(
+        target=put, args=[second, claim("mine", {"host": {"VCPU": 10}})], daemon=True
+    )
+    writing.start()
+    writing.join(20)
+    assert not writing.is_alive()
+    assert used(first, "host", "VCPU") == 20
+
+
+# ---------------------------------------------------------------------------------------------
+# Nothing to change
+
+
+def set_traits(roost: Roost, *names: str, generation: int | None) -> int:
+    return replace_traits(
+        roost, provider_uuid=uid("host"), traits=set(names), expected_generation=generation
+    ).generation
+
+
+def test_unchanged_traits_are_a_read(roost: Roost) -> None:
+    provider(roost, "host", VCPU=4)
+    generation = set_traits(roost, "HW_CPU_X86_AVX2", generation=1)
+    roost.catch_up()
+    transactions = Transactions(roost)
+    assert set_traits(roost, "HW_CPU_X86_AVX2", generation=generation) == generation
+    assert set_traits(roost, "HW_CPU_X86_AVX2", generation=None) == generation
+    assert transactions.count == 0
+    assert not roost.contention.includes_any([uid("host")])
+
+
+def test_traits_that_are_unchanged_in_a_stale_index_alone_are_written(
+    pair: tuple[Roost, Roost],
+) -> None:
+    first, second = pair
+    generation = set_traits(first, "HW_CPU_X86_AVX2", generation=1)
+    second.catch_up()
+    after = set_traits(first, "HW_CPU_X86_SSE", generation=generation)
+    with pytest.raises(ProviderGenerationConflict):
+        set_traits(second, "HW_CPU_X86_AVX2", generation=generation)
+    assert read_traits(first, provider_uuid=uid("host")).generation == after
+    # A client that names no generation means the state at this moment.
+    set_traits(second, "HW_CPU_X86_AVX2", generation=None)
+    assert read_traits(first, provider_uuid=uid("host")).traits == ("HW_CPU_X86_AVX2",)
+
+
+def test_a_unit_that_changes_nothing_is_verified_by_the_tables_and_marks_nothing(
+    roost: Roost,
+) -> None:
+    provider(roost, "host", VCPU=4)
+    roost.catch_up()
+    used: list[type[StateReader]] = []
+
+    def unit(_: Transaction, state: StateReader) -> optimistic.Unchanged[str]:
+        used.append(type(state))
+        return optimistic.Unchanged("as it was")
+
+    assert optimistic.write(roost, unit, providers={uid("host"): None}) == "as it was"
+    assert used == [IndexReader, TableReader]
+    assert not roost.contention.includes_any([uid("host")])
+    assert read_inventories(roost, provider_uuid=uid("host")).generation == 1
