@@ -41,12 +41,12 @@ def build_application(
     sync: bool | None = None,
     stopping: threading.Event | None = None,
 ) -> Application:
-    """The whole service in one object.
+    """The whole service as one WSGI application.
 
-    Without settings, they are read as configured; the two arguments after them win. The tables
-    are created or migrated before the first request that needs them if `sync`, or
-    [placement_database]sync_on_startup, says so, or if no database is configured and so the
-    embedded one is used. Requests that wait for changes end when `stopping` is set.
+    Without `settings` the configuration is read; `database_url` and `auth_strategy` override it.
+    The first request that needs the tables creates or migrates them, if `sync` says so, or
+    [placement_database]sync_on_startup, or if no database is configured and roost uses its
+    embedded one. Requests that wait for events end when the server sets `stopping`.
     """
     settings = load_settings() if settings is None else settings
     if auth_strategy is not None:
@@ -59,7 +59,7 @@ def build_application(
 
 @contextmanager
 def open_application(settings: Settings, *, sync: bool) -> Iterator[Application]:
-    """The service for a while, in this process; it leaves no connection behind."""
+    """The service in this process, for the duration of the block; closes its connections."""
     roost = _open(settings, sync=sync)
     try:
         if sync:
@@ -70,7 +70,7 @@ def open_application(settings: Settings, *, sync: bool) -> Iterator[Application]
 
 
 def incomplete_ids(settings: Settings) -> IncompleteIds:
-    """Whose the consumers are that nobody was named for."""
+    """The project and user of consumers that were written without any."""
     return IncompleteIds(
         project=settings.incomplete_consumer_project_id, user=settings.incomplete_consumer_user_id
     )
@@ -91,10 +91,10 @@ def _open(
 
 
 def open_store(settings: Settings) -> Store:
-    """The database of these settings; nothing is connected yet."""
+    """The store of these settings. It does not connect yet."""
     database = settings.database
     if database.connection is None:
-        # A path that somebody gave is right or wrong; this one is our own.
+        # Only the folder of the default path is created; a configured path must exist.
         embedded_database_path().parent.mkdir(parents=True, exist_ok=True)
     try:
         return _open_store(settings.database_url, database)
@@ -117,7 +117,7 @@ def _open_store(url: str, database: DatabaseSettings) -> Store:
 
 
 def build_configured() -> Application:
-    """The service as it is configured, with its logs: for servers that configure neither."""
+    """The service as configured, with its logging: for servers that set up neither."""
     settings = load_settings()
     logs.configure(settings)
     return build_application(settings=settings)

@@ -5,9 +5,9 @@
     │   ├── UnknownResourceClass      ... names a resource class that does not exist
     │   ├── UnknownTrait              ... names a trait that does not exist
     │   ├── UnknownProvider           ... names a provider (in its body) that does not exist
-    │   ├── InvalidParent             ... asks for a tree that must not be
+    │   ├── InvalidParent             ... would not make a tree
     │   │   └── UnknownParent         ... names a parent that does not exist
-    │   ├── InvalidInventory          ... describes an inventory that cannot be
+    │   ├── InvalidInventory          ... describes an inventory that contradicts itself
     │   └── StandardName              ... would change a standard trait or class
     ├── NotFound                      what the path names does not exist
     │   ├── ProviderNotFound
@@ -15,8 +15,8 @@
     │   ├── ResourceClassNotFound
     │   ├── TraitNotFound
     │   └── ConsumerNotFound
-    ├── Conflict                      the request is right, but not at this moment
-    │   ├── ConcurrentUpdate          somebody else wrote first, and retrying did not help
+    ├── Conflict                      the request conflicts with the present state
+    │   ├── ConcurrentUpdate          other writers were first, and retries did not help
     │   ├── ProviderGenerationConflict
     │   ├── ConsumerGenerationConflict
     │   ├── InventoryInUse
@@ -32,9 +32,9 @@
     │   ├── KeyReused                 another request had the same idempotency key
     │   ├── ConstraintViolated        an allocation against min_unit, max_unit or step_size
     │   └── CapacityExceeded          an allocation of more than is free
-    ├── PositionGone                  what happened after a position is no longer known
-    └── Unavailable                   the database cannot be reached or used just now
-        └── TooManyWatchers           no more threads may wait for changes
+    ├── PositionGone                  the feed no longer reaches back to a position
+    └── Unavailable                   the database cannot be reached or used now
+        └── TooManyWatchers           the limit of threads that wait for events is reached
 
 Existing clients match on some of these sentences, so the wording is part of the API. The HTTP
 layer maps classes to statuses and codes in one table (`api/http/error_table.py`).
@@ -302,7 +302,7 @@ class Unavailable(RoostError):
 
 
 class TooManyWatchers(Unavailable):
-    """As many as may are waiting for changes already."""
+    """The limit of requests that wait for events is reached. Please retry later."""
 
     def __init__(self) -> None:
         super().__init__(type(self).__doc__)

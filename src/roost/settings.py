@@ -21,7 +21,7 @@ INCOMPLETE_ID = "00000000-0000-0000-0000-000000000000"
 CONFIG_FOLDER_DEFAULT = "/etc/placement"
 
 
-# Libraries that say at INFO what nobody wants to know.
+# Libraries whose messages at level INFO are of no use to operators.
 LOG_LEVELS = ["keystonemiddleware=WARNING", "keystoneauth=WARNING", "urllib3=WARNING"]
 
 
@@ -30,10 +30,10 @@ class SettingsError(Exception):
 
 
 class DatabaseSettings(Value, frozen=True, kw_only=True):
-    """How to reach the database: the section [placement_database]."""
+    """How to reach the database: section [placement_database]."""
 
     connection: str | None = None  # None: the embedded database, see `embedded_database_path`
-    sync_on_startup: bool | None = None  # None: not said, so each way to start decides
+    sync_on_startup: bool | None = None  # None: the command or server that starts roost decides
     max_pool_size: int | None = 5  # 0 means no limit, as in oslo.db
     max_overflow: int | None = 50
     pool_timeout: int | None = None  # seconds
@@ -62,7 +62,7 @@ class Settings(Value, frozen=True, kw_only=True):
     allocation_candidates_generation_strategy: str = "breadth-first"
     optimize_for_wide_provider_trees: bool = False  # accepted; the search is fast without it
     allow_remote_noauth2: bool = False
-    cors_allowed_origins: tuple[str, ...] = ()  # nothing: no CORS
+    cors_allowed_origins: tuple[str, ...] = ()  # empty: no CORS
     parse_proxy_headers: bool = False
     event_streams_max: int = 2  # how many threads of a process may wait for changes
     url_prefix: str = ""  # such as /placement; without a slash at its end
@@ -71,7 +71,7 @@ class Settings(Value, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
 
     def on_database(self, url: str | None) -> "Settings":
-        """The same settings on another database; None: on their own."""
+        """The same settings with another database; None changes nothing."""
         if url is None:
             return self
         database = msgspec.structs.replace(self.database, connection=url)
@@ -99,8 +99,8 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
         cfg.ListOpt(
             "default_log_levels",
             default=LOG_LEVELS,
-            help="From which level on loggers are heard: logger=LEVEL. roost.requests writes "
-            "the line for each request.",
+            help="Levels of loggers: logger=LEVEL. The logger roost.requests writes the line for "
+            "each request.",
         ),
     ],
     "api": [
@@ -108,7 +108,7 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
             "auth_strategy",
             default="keystone",
             choices=["keystone", "noauth2"],
-            help="Who checks tokens. noauth2 believes every token: for tests and development.",
+            help="Who validates tokens. noauth2 accepts every token: for tests and development.",
         ),
     ],
     "placement": [
@@ -140,8 +140,8 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
         cfg.BoolOpt(
             "allow_remote_noauth2",
             default=False,
-            help="Let noauth2 answer requests that come from other machines. Everybody who "
-            "reaches the service can then change everything.",
+            help="Let noauth2 accept requests from other machines. Anybody who reaches the service "
+            "can then change everything.",
         ),
         cfg.IntOpt(
             "event_streams_max",
@@ -153,11 +153,11 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
         cfg.StrOpt(
             "url_prefix",
             default="",
-            help="The path below which the API is served, such as /placement, where the server "
-            "or proxy in front does not take it away. Requests without it are answered, too.",
+            help="The path below which the API is served, such as /placement, if the server or "
+            "proxy in front does not remove it. Requests without it are answered too.",
         ),
     ],
-    # Of these two sections only what decides whether their middleware is there at all.
+    # Only the options of these two sections that decide whether their middleware is used at all.
     "cors": [
         cfg.ListOpt("allowed_origin", default=[], help="Origins whose pages may use the API."),
     ],
@@ -165,7 +165,7 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
         cfg.BoolOpt(
             "enable_proxy_headers_parsing",
             default=False,
-            help="Believe what a proxy in front says about the client, in X-Forwarded-* headers.",
+            help="Trust the X-Forwarded-* headers of a proxy in front of roost.",
         ),
     ],
     "workarounds": [
@@ -186,8 +186,8 @@ def load_settings(
 ) -> Settings:
     """Read every source once.
 
-    `overrides` win over every source, as what is given on a command line does; `defaults` hold
-    where no source says anything.
+    `overrides` take precedence over every source, as options on a command line do; `defaults`
+    apply where no source sets an option.
     """
     configuration = cfg.ConfigOpts()
     for group, options in OPTIONS.items():
@@ -209,9 +209,9 @@ def load_settings(
 
 
 def library_configuration(settings: Settings) -> cfg.ConfigOpts:
-    """The same files, for libraries that have options of their own.
+    """The same files for Keystone's middleware, oslo.policy and oslo.middleware.
 
-    Keystone's middleware, oslo.policy and oslo.middleware register and read them there.
+    These libraries register and read their own options.
     """
     configuration = cfg.ConfigOpts()
     _read(configuration, settings.files)
@@ -225,9 +225,9 @@ def _read(configuration: cfg.ConfigOpts, files: Sequence[str]) -> None:
 
 
 def list_opts() -> list[tuple[str, Sequence[cfg.Opt]]]:
-    """Every option of our own, for `oslo-config-generator --namespace roost`.
+    """Every option of roost itself, for `oslo-config-generator --namespace roost`.
 
-    Those of the libraries are under their own namespaces: `keystonemiddleware.auth_token`,
+    The options of libraries are in their own namespaces: `keystonemiddleware.auth_token`,
     `oslo.policy`, `oslo.middleware`.
     """
     return [
@@ -261,7 +261,7 @@ def _freeze(configuration: cfg.ConfigOpts, files: Sequence[str]) -> Settings:
     placement = {
         option.dest: configuration.placement[option.dest] for option in OPTIONS["placement"]
     }
-    # There is no use for an answer without candidates, so 0 is no limit either.
+    # A limit of 0 would make every search empty, so it means no limit, as -1 does.
     if placement["max_allocation_candidates"] < 1:
         placement["max_allocation_candidates"] = None
     database = configuration.placement_database

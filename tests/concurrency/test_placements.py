@@ -261,7 +261,7 @@ def test_a_host_with_many_ways_does_not_crowd_out_others(roost: Roost, strategy:
 
 def test_too_few_hosts_are_known_at_once(roost: Roost, monkeypatch: pytest.MonkeyPatch) -> None:
     query = ways(3, roost)
-    monkeypatch.setattr(assignment, "LOOKS_MAX", 0)
+    monkeypatch.setattr(assignment, "STEPS_MAX", 0)
     wanted = evolve(request_of(*"abcd", apart=True), query=query)
     with pytest.raises(NoCandidates, match="no 4 of the 64 candidates found can be had together"):
         place(roost, request=wanted)

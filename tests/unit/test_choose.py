@@ -71,7 +71,7 @@ def test_filling_and_taking_turns():
 
 def test_it_is_given_up_in_time(monkeypatch):
     """Seven fit where there should be eight: more ways to fail than anybody can try."""
-    monkeypatch.setattr(module, "LOOKS_MAX", 1000)
+    monkeypatch.setattr(module, "STEPS_MAX", 1000)
     found = [option("s") for _ in range(200)]
     found += [option("t") for _ in range(200)]
     free = {("s", "X"): 7, ("t", "X"): 7}
@@ -80,7 +80,7 @@ def test_it_is_given_up_in_time(monkeypatch):
 
 def test_what_is_used_up_is_not_looked_at_again(monkeypatch):
     """A thousand ways to take the last of a host, and another one with room for everybody."""
-    monkeypatch.setattr(module, "LOOKS_MAX", 0)
+    monkeypatch.setattr(module, "STEPS_MAX", 0)
     found = [option("a") for _ in range(1000)] + [option("b")]
     free = {("a", "X"): 1, ("b", "X"): 1000}
     for fill in (True, False):
@@ -90,7 +90,7 @@ def test_what_is_used_up_is_not_looked_at_again(monkeypatch):
 @pytest.mark.parametrize("hosts", [10, 200])
 def test_who_has_no_choice_chooses_first(hosts, monkeypatch):
     """All hosts but two may use either storage, those two only one that has room for two."""
-    monkeypatch.setattr(module, "LOOKS_MAX", 0)
+    monkeypatch.setattr(module, "STEPS_MAX", 0)
     found = []
     for number in range(hosts):
         for storage in ("small", "large") if number < hosts - 2 else ("small",):

@@ -1,28 +1,28 @@
-"""Candidates for several consumers that all ask for the same, so that all of them fit together.
+"""Assigning candidates to several consumers with equal requests, so that all fit together.
 
-Pure: what a candidate takes, what is free, and in which order candidates are wanted.
+Pure functions of what each candidate takes, what is free, and the order of the candidates.
 
-Mostly the first candidates in order do. Where they get in each other's way, hosts with the fewest
-candidates left choose first; and where that does not do, combinations are tried, up to a bound:
-which candidates can be had together is a question that nobody can answer quickly in every case.
+Usually the first candidates in order fit. Where they compete for the same resources, the hosts
+with the fewest remaining candidates choose first. Where that fails too, a depth-first search tries
+combinations, up to a bound: deciding whether candidates fit together is NP-hard.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from roost.model import Candidate, Value
 
-# Beyond so many looks at a candidate the trying of combinations is given up.
-LOOKS_MAX = 100_000
+# How many candidates the search of combinations examines before it gives up.
+STEPS_MAX = 100_000
 
-# What is free of each class of each provider.
+# (provider UUID, resource class) -> how much is free.
 Free = Mapping[tuple[str, str], int]
 
 
 class Option(Value, frozen=True, kw_only=True):
-    """One candidate, and where it is."""
+    """A candidate and its hosts."""
 
     candidate: Candidate
-    hosts: frozenset[str]  # the roots of its trees, but for those that only share
+    hosts: frozenset[str]  # the roots of its trees, without sharing providers
 
     @property
     def amounts(self) -> Iterator[tuple[tuple[str, str], int]]:
@@ -32,37 +32,37 @@ class Option(Value, frozen=True, kw_only=True):
 
 
 class Choice(Value, frozen=True, kw_only=True):
-    """So many options that fit together, or None; and whether all was tried to find them."""
+    """Options that fit together, or None; and whether the search gave up before the end."""
 
     options: list[Option] | None = None
     gave_up: bool = False
 
 
 def choose(options: Sequence[Option], free: Free, count: int, *, apart: bool, fill: bool) -> Choice:
-    """So many options that fit together.
+    """Choose `count` options that fit together.
 
-    With `apart` no two of them are on a common host. With `fill` an option is taken as often as
-    it fits before the next one is; else all of them have a turn before one is taken again.
+    With `apart` no two of them share a host. With `fill` an option is used as often as it fits
+    before the next one; otherwise each option is used once before any is used again.
     """
-    found = _in_order(options, _Room(free, apart=apart), count, fill=fill)
+    found = _in_order(options, _Remaining(free, apart=apart), count, fill=fill)
     if found is None and apart:
-        found = _fewest_first(options, _Room(free, apart=True), count)
+        found = _fewest_first(options, _Remaining(free, apart=True), count)
     if found is not None:
         return Choice(options=found)
-    trial = _Trial(options, _Room(free, apart=apart), count)
-    found = trial.make()
-    return Choice(options=found, gave_up=trial.gave_up)
+    search = _CombinationSearch(options, _Remaining(free, apart=apart), count)
+    found = search.run()
+    return Choice(options=found, gave_up=search.gave_up)
 
 
-class _Room:
-    """What is left beside what was taken."""
+class _Remaining:
+    """What is free beside the options chosen so far."""
 
     def __init__(self, free: Free, *, apart: bool) -> None:
         self.free = dict(free)
         self.apart = apart
         self._hosts: set[str] = set()
 
-    def has_room(self, option: Option) -> bool:
+    def fits(self, option: Option) -> bool:
         if self.apart and not self._hosts.isdisjoint(option.hosts):
             return False
         return all(self.free[key] >= amount for key, amount in option.amounts)
@@ -81,26 +81,28 @@ class _Room:
 
 
 def _in_order(
-    options: Sequence[Option], room: _Room, count: int, *, fill: bool
+    options: Sequence[Option], remaining: _Remaining, count: int, *, fill: bool
 ) -> list[Option] | None:
-    """The first that fit. What does not fit once never does, so each is refused once at most."""
+    """The first options that fit. One that does not fit now never will, so it is tried no more."""
     chosen: list[Option] = []
     while options and len(chosen) < count:
         still: list[Option] = []
         for option in options:
-            while len(chosen) < count and room.has_room(option):
-                room.take(option)
+            while len(chosen) < count and remaining.fits(option):
+                remaining.take(option)
                 chosen.append(option)
                 if not fill:
                     still.append(option)
                     break
-        # Each round takes something, or is the last.
+        # Each round uses an option, or is the last one.
         options = still
     return chosen if len(chosen) == count else None
 
 
-def _fewest_first(options: Sequence[Option], room: _Room, count: int) -> list[Option] | None:
-    """The host with the fewest options left takes the one that is missed least by others."""
+def _fewest_first(
+    options: Sequence[Option], remaining: _Remaining, count: int
+) -> list[Option] | None:
+    """Let the host with the fewest options choose the one that leaves most for the other hosts."""
     left: dict[frozenset[str], list[Option]] = {}
     asking: dict[tuple[str, str], set[frozenset[str]]] = {}
     most: dict[tuple[str, str], int] = {}
@@ -111,11 +113,13 @@ def _fewest_first(options: Sequence[Option], room: _Room, count: int) -> list[Op
             most[key] = max(most.get(key, 0), amount)
 
     def share_taken(option: Option) -> float:
-        """Of what is free of something that several hosts ask for."""
-        shares = (amount / room.free[key] for key, amount in option.amounts if len(asking[key]) > 1)
+        """The largest share that it takes of something that several hosts request."""
+        shares = (
+            amount / remaining.free[key] for key, amount in option.amounts if len(asking[key]) > 1
+        )
         return max(shares, default=0.0)
 
-    left = {hosts: [each for each in some if room.has_room(each)] for hosts, some in left.items()}
+    left = {hosts: [each for each in some if remaining.fits(each)] for hosts, some in left.items()}
     chosen: list[Option] = []
     while len(chosen) < count:
         hosts = min(
@@ -124,31 +128,34 @@ def _fewest_first(options: Sequence[Option], room: _Room, count: int) -> list[Op
         if hosts is None:
             return None
         option = min(left[hosts], key=share_taken)
-        room.take(option)
+        remaining.take(option)
         chosen.append(option)
-        scarce = [key for key, _ in option.amounts if room.free[key] < most[key]]
+        scarce = [key for key, _ in option.amounts if remaining.free[key] < most[key]]
         touched = {each for key in scarce for each in asking[key]}
-        # Whoever has several hosts may meet one of these again.
+        # An option on several hosts may conflict with the chosen one on any of them.
         touched |= {each for each in left if len(each) > 1 or each <= option.hosts}
         for each in touched:
-            left[each] = [other for other in left[each] if room.has_room(other)]
+            left[each] = [other for other in left[each] if remaining.fits(other)]
     return chosen
 
 
-class _Trial:
-    """All combinations, depth first. Consumers are alike: only how often each is taken counts."""
+class _CombinationSearch:
+    """Tries all combinations, depth first.
 
-    def __init__(self, options: Sequence[Option], room: _Room, count: int) -> None:
+    The consumers are interchangeable, so only how often each option is used matters.
+    """
+
+    def __init__(self, options: Sequence[Option], remaining: _Remaining, count: int) -> None:
         self._options = options
-        self._room = room
+        self._remaining = remaining
         self._count = count
-        self._looks = 0
+        self._steps = 0
 
     @property
     def gave_up(self) -> bool:
-        return self._looks > LOOKS_MAX
+        return self._steps > STEPS_MAX
 
-    def make(self) -> list[Option] | None:
+    def run(self) -> list[Option] | None:
         chosen: list[Option] = []
         everything = range(len(self._options))
         turns = [iter(everything)]
@@ -159,16 +166,16 @@ class _Trial:
             if number is None:
                 turns.pop()
                 if chosen:
-                    self._room.put_back(chosen.pop())
+                    self._remaining.put_back(chosen.pop())
                 continue
             chosen.append(self._options[number])
-            self._room.take(chosen[-1])
+            self._remaining.take(chosen[-1])
             if len(chosen) == self._count:
                 return chosen
-            # The same again, or one that comes later: the others have been tried with it.
+            # This option again, or a later one: earlier ones have been tried together with it.
             turns.append(iter(everything[number:]))
         return None
 
     def _may_take(self, option: Option) -> bool:
-        self._looks += 1
-        return self.gave_up or self._room.has_room(option)
+        self._steps += 1
+        return self.gave_up or self._remaining.fits(option)

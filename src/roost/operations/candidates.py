@@ -3,7 +3,6 @@
 import time
 from random import Random
 
-from roost.errors import ProviderNotFound
 from roost.model import Value
 from roost.observe import metrics
 from roost.operations.known_names import check_query
@@ -15,9 +14,12 @@ from roost.search.explain.explain import explain
 from roost.search.find import find
 from roost.service.service import Roost
 
+# How long an explanation or a count may take. The index is locked meanwhile.
+SECONDS_MAX = 1.0
+
 
 class WrittenCandidates(Value, frozen=True, kw_only=True):
-    """An answer as text, in the layout that was asked for."""
+    """The candidates of a search as text, in the layout of the API version."""
 
     candidates: list[str]  # texts of one or more candidates each
     summaries: list[bytes]  # texts of one or more providers each
@@ -38,7 +40,7 @@ def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> W
             random=Random() if settings.randomize_allocation_candidates else None,
         )
         stopwatch.lap(metrics.SEARCH_FIND)
-        # Written while the index stands still, since what is written is kept with it.
+        # Written while the index is locked, since the index caches the summaries of its trees.
         written = WrittenCandidates(
             candidates=answer.write_candidates(layout),
             summaries=answer.write_summaries(layout),
@@ -52,25 +54,18 @@ def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> W
 def explain_candidates(
     roost: Roost, *, query: CandidateQuery, tree_uuid: str | None = None
 ) -> Explanation:
-    """With the UUID of a provider, about the tree that it stands in."""
+    """Explain a search of the whole cloud, or of the tree that a provider is in."""
     with roost.current_index() as index:
         check_query(index, query)
         root = None
         if tree_uuid is not None:
-            row = index.row_of_uuid.get(tree_uuid)
-            if row is None:
-                raise ProviderNotFound(tree_uuid)
-            root = int(index.rows.root[row])
+            root = int(index.rows.root[index.row(tree_uuid)])
         deadline = time.monotonic() + SECONDS_MAX
         return explain(index, query, root=root, may_go_on=lambda: time.monotonic() < deadline)
 
 
-# The index stands still for as long as it is filled, so others wait.
-SECONDS_MAX = 1.0
-
-
 class TreeCapacity(Value, frozen=True, kw_only=True):
-    """How many of the requests that fit take something from one tree."""
+    """How many of the requests that fit take resources from one tree."""
 
     uuid: str  # of the root
     name: str
@@ -79,8 +74,8 @@ class TreeCapacity(Value, frozen=True, kw_only=True):
 
 class Capacity(Value, frozen=True, kw_only=True):
     count: int
-    trees: tuple[TreeCapacity, ...]  # those that fit most first
-    complete: bool  # False: at least so many
+    trees: tuple[TreeCapacity, ...]  # those with the most room first
+    complete: bool  # False: the count is a lower bound
 
 
 def count_capacity(roost: Roost, *, query: CandidateQuery) -> Capacity:

@@ -1,4 +1,7 @@
-"""Whether the names that a query uses exist."""
+"""Checks that the resource classes and traits of a query exist.
+
+Searches, lists of providers and placements all begin with them.
+"""
 
 from collections.abc import Iterable
 
@@ -8,7 +11,7 @@ from roost.search.index.index import Index
 
 
 def check_query(index: Index, query: CandidateQuery) -> None:
-    """Refuse a search that names what does not exist."""
+    """Refuse a search that names an unknown resource class or trait."""
     check_classes(index, [name for group in query.groups for name in group.resources])
     check_traits(index, [query.root_traits, *(group.traits for group in query.groups)])
 

@@ -29,7 +29,7 @@ def list_providers(roost: Roost, *, query: ProviderQuery) -> list[Provider]:
 
 
 def create_provider(roost: Roost, *, uuid: str, name: str, parent_uuid: str | None) -> Provider:
-    """A new provider, below `parent_uuid` or as the root of a tree of its own."""
+    """Create a provider below `parent_uuid`, or as the root of a new tree."""
     if parent_uuid == uuid:
         raise InvalidParent(
             "parent provider UUID cannot be same as UUID. "
@@ -57,9 +57,9 @@ def update_provider(
     parent_uuid: str | msgspec.UnsetType | None,
     may_reparent: bool,
 ) -> Provider:
-    """Rename a provider and, where a parent is given, move it below that (None: below nobody).
+    """Rename a provider and, where a parent is given, move it there (None: make it a root).
 
-    Without `may_reparent` a provider that has a parent keeps it. Generations stay as they are.
+    Without `may_reparent` a provider that has a parent must keep it. Generations do not move.
     """
 
     def unit(tx: Transaction) -> Provider:
@@ -83,7 +83,7 @@ def update_provider(
 def _move(
     tx: Transaction, provider: ProviderRecord, parent_uuid: str | None, may_reparent: bool
 ) -> set[int]:
-    """Move a provider; the ids of all that moved with it, and its own."""
+    """Move a provider with everything below it; gives back the ids of all that moved."""
     parent = None
     if parent_uuid is not None:
         parent = tx.providers.find(parent_uuid)
@@ -92,8 +92,8 @@ def _move(
     if provider.parent_id is not None and not may_reparent:
         verb = "un-parenting" if parent is None else "re-parenting"
         raise InvalidParent(f"{verb} a provider is not currently allowed.")
-    # From here on no other process changes the shape of these trees. Without that, two moves,
-    # each of them harmless, could close a loop together.
+    # From here on no other process can change the shape of these trees. Otherwise two moves
+    # that are each harmless could close a loop together.
     tx.trees.hold([provider] if parent is None else [provider, parent])
     below = tx.trees.below(provider)
     if parent is not None and parent.id in below:
@@ -103,7 +103,7 @@ def _move(
 
 
 def delete_provider(roost: Roost, *, uuid: str) -> None:
-    """Remove a provider that has no children and of whom nobody holds anything."""
+    """Delete a provider that has neither children nor allocations."""
 
     def unit(tx: Transaction) -> None:
         provider = tx.providers.lock(uuid)

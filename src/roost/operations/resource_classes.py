@@ -26,7 +26,7 @@ def read_resource_class(roost: Roost, *, name: str) -> NamedValue:
 
 
 def create_resource_class(roost: Roost, *, name: str) -> None:
-    """A new class; refuses one that exists."""
+    """Create a class; refuses a name that exists."""
 
     def unit(tx: Transaction) -> None:
         if tx.classes.find(name) is not None:
@@ -37,7 +37,7 @@ def create_resource_class(roost: Roost, *, name: str) -> None:
 
 
 def ensure_resource_class(roost: Roost, *, name: str) -> bool:
-    """A class of that name; whether it had to be created."""
+    """Create the class unless it exists; gives back whether it was created."""
 
     def unit(tx: Transaction) -> bool:
         if tx.classes.find(name) is not None:

@@ -13,7 +13,7 @@ def read_usages(roost: Roost, *, provider_uuid: str) -> ProviderUsages:
         return ProviderUsages(
             generation=int(index.rows.generation[row]),
             usages={
-                index.classes.names[stock.class_id]: stock.used for stock in index.inventories(row)
+                index.classes.names[each.class_id]: each.used for each in index.inventories(row)
             },
         )
 
@@ -25,9 +25,9 @@ def read_project_usages(
     user_id: str | None = None,
     consumer_type: str | None = None,
 ) -> list[ConsumerTypeUsage]:
-    """What the consumers of a project use together: one entry for each type of consumer.
+    """What the consumers of a project use, summed up for each type of consumer.
 
-    `consumer_type` narrows to one type; `unknown` is that of consumers without one.
+    `consumer_type` selects one type; `unknown` selects consumers without a type.
     """
     return roost.store.reads.project_usages(
         project_id, user_id=user_id, consumer_type=consumer_type
