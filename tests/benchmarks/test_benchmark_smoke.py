@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.beyond import CASES as BEYOND_CASES
-from benchmarks.crowd import CLIENTS
+from benchmarks.contention import CLIENTS
+from benchmarks.extensions import CASES as EXTENSION_CASES
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 300
@@ -38,17 +38,17 @@ def failures(timings: dict[str, Any]) -> dict[str, str]:
 class TestOneWorld:
     def test_both_sides_have_every_row_and_find_the_same(self, tmp_path: Path) -> None:
         printed, saved = benchmark(tmp_path, "--world", "flat-50", "--database", "sqlite")
-        [world] = saved["worlds"]
-        assert set(world["timings"]) == {"reference", "roost"}
-        for side, timings in world["timings"].items():
+        [dataset] = saved["worlds"]
+        assert set(dataset["timings"]) == {"reference", "roost"}
+        for service, timings in dataset["timings"].items():
             assert set(timings) == SEARCHES | READS | WRITES
-            assert side in world["placing"]
+            assert service in dataset["placing"]
         # What the reference cannot do (eight devices by eight groups, and sometimes writes of
         # several processes to one SQLite file) is a row, too.
-        assert failures(world["timings"]["roost"]) == {}
-        assert "wide" in failures(world["timings"]["reference"])
+        assert failures(dataset["timings"]["roost"]) == {}
+        assert "wide" in failures(dataset["timings"]["reference"])
         # Those that differ in their limit alone are compared together.
-        assert {one["key"]: one["same"] for one in world["comparisons"]} == dict.fromkeys(
+        assert {one["key"]: one["same"] for one in dataset["comparisons"]} == dict.fromkeys(
             ("limit-10", "rare", "wide"), True
         )
         for title in ("VCPU+MEMORY+DISK, limit=10", "POST /reshaper of one tree", "ten clients"):
@@ -68,8 +68,8 @@ class TestCrowd:
     def test_has_a_point_for_each_number_of_clients(self, tmp_path: Path) -> None:
         printed, saved = benchmark(tmp_path, "--no-worlds", "--no-growth", "--database", "sqlite")
         [crowd] = saved["crowds"]
-        for side in ("reference", "roost"):
-            points = {(point["case"], point["clients"]) for point in crowd["points"][side]}
+        for service in ("reference", "roost"):
+            points = {(point["case"], point["clients"]) for point in crowd["points"][service]}
             assert points == {(case, n) for case in ("hot", "spread") for n in CLIENTS}
         ours = crowd["points"]["roost"]
         assert all(point["claims"] > 0 and not point["failures"] for point in ours)
@@ -81,7 +81,7 @@ class TestBeyond:
         nothing_else = ("--no-worlds", "--no-growth", "--no-crowd", "--database", "sqlite")
         printed, saved = benchmark(tmp_path, *nothing_else, "--beyond", "--hosts", "100")
         [beyond] = saved["beyond"]
-        assert set(beyond["timings"]) == {case.key for case, _ in BEYOND_CASES}
+        assert set(beyond["timings"]) == {case.key for case, _ in EXTENSION_CASES}
         assert failures(beyond["timings"]) == {}
         assert "Beyond the API" in printed
 
