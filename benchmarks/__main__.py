@@ -15,12 +15,12 @@ from benchmarks.contention import measure_contention
 from benchmarks.databases import DATABASES, start_database
 from benchmarks.extensions import measure_extensions
 from benchmarks.growth import measure_empty_memory, measure_growth
-from benchmarks.measure import Budget
+from benchmarks.measure import Budget, ShowProgress
 from benchmarks.processes import machine
 from benchmarks.report import print_results, write_documentation
 from benchmarks.requests import CASES, PLACEMENT_KEY
 from benchmarks.results import Results, read_results
-from benchmarks.run import CHECK_HOSTS_MAX, SERVICES, ShowProgress, run_dataset
+from benchmarks.run import CHECK_HOSTS_MAX, SERVICES, run_dataset
 from benchmarks.services import REQUEST_SECONDS_MAX, versions
 
 DOCUMENTATION = Path(__file__).resolve().parent.parent / "docs"

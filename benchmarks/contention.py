@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks.client import Connection, Request, TooSlow
 from benchmarks.databases import Database
 from benchmarks.load import create_schema
+from benchmarks.measure import ShowProgress
 from benchmarks.results import ContentionPoint, ContentionResult
 from benchmarks.services import Service
 
@@ -27,8 +28,6 @@ HOSTS = 200
 HOST_VCPUS = 1_000_000
 STORAGE_DISK = 2_000_000_000
 CASES = {"hot": "from storage that all share", "spread": f"from one of {HOSTS} hosts"}
-
-ShowProgress = Callable[[str], None]
 
 
 def measure_contention(

@@ -1,7 +1,7 @@
 """Measures roost's extensions of the API, next to the searches to which they belong."""
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -10,7 +10,7 @@ from benchmarks.databases import Database
 from benchmarks.datasets import Dataset
 from benchmarks.growth import running_service
 from benchmarks.load import CONSUMER_TYPE
-from benchmarks.measure import Budget, measure
+from benchmarks.measure import Budget, ShowProgress, measure
 from benchmarks.requests import MACHINE, NODE, Case, request_with
 from benchmarks.results import ExtensionsResult
 
@@ -85,7 +85,7 @@ CASES = (
 
 
 def measure_extensions(
-    hosts: int, database: Database, budget: Budget, show_progress: Callable[[str], None]
+    hosts: int, database: Database, budget: Budget, show_progress: ShowProgress
 ) -> ExtensionsResult:
     name = f"cloud-{hosts}"
     with running_service(name, database, show_progress) as (dataset, roost, _):

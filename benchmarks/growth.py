@@ -9,7 +9,7 @@ from benchmarks.client import Connection, Request
 from benchmarks.databases import Database
 from benchmarks.datasets import Dataset, build
 from benchmarks.load import Dump, create_schema
-from benchmarks.measure import Budget, measure, send
+from benchmarks.measure import Budget, ShowProgress, measure, send
 from benchmarks.processes import cpu_seconds, largest_memory
 from benchmarks.requests import CASES, put_allocations
 from benchmarks.results import GrowthResult
@@ -21,7 +21,7 @@ PAIRS = 100
 
 @contextlib.contextmanager
 def running_service(
-    name: str, database: Database, show_progress: Callable[[str], None]
+    name: str, database: Database, show_progress: ShowProgress
 ) -> Iterator[tuple[Dataset, RoostService, Callable[[], RoostService]]]:
     """A dataset, a service with one worker on it, and a function that starts another one."""
     show_progress(f"{name}: generating the dataset")
@@ -46,7 +46,7 @@ def running_service(
 
 
 def measure_growth(
-    hosts: int, database: Database, budget: Budget, show_progress: Callable[[str], None]
+    hosts: int, database: Database, budget: Budget, show_progress: ShowProgress
 ) -> GrowthResult:
     """Measure roost on a cloud of one size."""
     name = f"cloud-{hosts}"

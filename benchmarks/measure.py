@@ -17,6 +17,10 @@ from benchmarks.services import Service
 CONNECTIONS = 8
 
 
+# Shows a line of text about what is being measured.
+ShowProgress = Callable[[str], None]
+
+
 class Budget(NamedTuple):
     """How long to measure one case. Whichever limit is reached first ends it."""
 

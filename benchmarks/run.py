@@ -2,7 +2,7 @@
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.client import Request
@@ -10,7 +10,7 @@ from benchmarks.comparison import compare
 from benchmarks.databases import Database, version
 from benchmarks.datasets import WIDE_CLASS, Dataset, add_wide_host, build
 from benchmarks.load import Dump, create_schema
-from benchmarks.measure import Budget, measure
+from benchmarks.measure import Budget, ShowProgress, measure
 from benchmarks.placement_rate import measure_placement_rate
 from benchmarks.requests import PLACEMENT_KEY, PLACEMENT_TITLE, cases_for
 from benchmarks.results import Comparison, DatasetResult
@@ -22,8 +22,6 @@ CHECK_HOSTS_MAX = 2_000
 # A search makes the service load everything it needs. Only one host can serve this one, so it is
 # cheap.
 CHEAP_SEARCH = Request("GET", f"/allocation_candidates?resources={WIDE_CLASS}:1")
-
-ShowProgress = Callable[[str], None]
 
 
 def run_dataset(
