@@ -1,4 +1,4 @@
-"""The benchmark runs from end to end on a tiny cloud, and leaves no row out. No times asserted."""
+"""The benchmark runs end to end on a tiny cloud and reports every row. Times are not asserted."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ WRITES = {"put-allocations", "put-inventories", "put-traits", "put-aggregates", 
 
 
 def benchmark(folder: Path, *arguments: str) -> tuple[str, Any]:
-    """What it printed, and what it saved."""
+    """Run the benchmark; return what it printed and what it saved."""
     path = folder / "results.json"
     short = ("--quick", "--seconds", "0.3", "--give-up", "5")
     command = [sys.executable, "-m", "benchmarks", *short, "--json", str(path), *arguments]
@@ -31,23 +31,23 @@ def benchmark(folder: Path, *arguments: str) -> tuple[str, Any]:
 
 
 def failures(timings: dict[str, Any]) -> dict[str, str]:
-    """Why there are no numbers, by case."""
+    """The reasons for missing numbers, by case."""
     return {key: timing["failure"] for key, timing in timings.items() if timing.get("failure")}
 
 
-class TestOneWorld:
-    def test_both_sides_have_every_row_and_find_the_same(self, tmp_path: Path) -> None:
+class TestOneDataset:
+    def test_both_services_have_every_row_and_find_the_same(self, tmp_path: Path) -> None:
         printed, saved = benchmark(tmp_path, "--world", "flat-50", "--database", "sqlite")
         [dataset] = saved["worlds"]
         assert set(dataset["timings"]) == {"reference", "roost"}
         for service, timings in dataset["timings"].items():
             assert set(timings) == SEARCHES | READS | WRITES
             assert service in dataset["placing"]
-        # What the reference cannot do (eight devices by eight groups, and sometimes writes of
-        # several processes to one SQLite file) is a row, too.
+        # Cases that the reference cannot do (eight devices by eight groups, and sometimes writes
+        # by several processes to one SQLite file) have a row, too.
         assert failures(dataset["timings"]["roost"]) == {}
         assert "wide" in failures(dataset["timings"]["reference"])
-        # Those that differ in their limit alone are compared together.
+        # Cases that differ only in their limit are compared together.
         assert {one["key"]: one["same"] for one in dataset["comparisons"]} == dict.fromkeys(
             ("limit-10", "rare", "wide"), True
         )
@@ -64,7 +64,7 @@ class TestGrowth:
         assert all(point["memory_resident"] > 0 for point in saved["growth"])
 
 
-class TestCrowd:
+class TestContention:
     def test_has_a_point_for_each_number_of_clients(self, tmp_path: Path) -> None:
         printed, saved = benchmark(tmp_path, "--no-worlds", "--no-growth", "--database", "sqlite")
         [crowd] = saved["crowds"]
@@ -76,7 +76,7 @@ class TestCrowd:
         assert "as clients are added" in printed
 
 
-class TestBeyond:
+class TestExtensions:
     def test_has_a_row_for_each_case(self, tmp_path: Path) -> None:
         nothing_else = ("--no-worlds", "--no-growth", "--no-crowd", "--database", "sqlite")
         printed, saved = benchmark(tmp_path, *nothing_else, "--beyond", "--hosts", "100")
