@@ -1,7 +1,7 @@
-"""roost and the reference, measured side by side: `scripts/benchmark --help`."""
+"""Measures roost and the reference side by side: `scripts/benchmark --help`."""
 
 import sys
 from pathlib import Path
 
-# The throw-away database servers are the tests' own.
+# The benchmark uses the temporary database servers of the tests.
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))

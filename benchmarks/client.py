@@ -1,6 +1,6 @@
-"""A client that costs next to nothing, so that what is measured is the service.
+"""An HTTP client that costs next to nothing, so that the benchmark measures the service.
 
-One plain socket that is kept open. It understands what the two services send, and no more.
+It keeps one plain socket open, and understands only what the two services send.
 """
 
 import socket
@@ -24,7 +24,7 @@ class Answer(NamedTuple):
 
 
 class TooSlow(Exception):
-    """No whole answer within the time limit."""
+    """The answer was not complete within the time limit."""
 
 
 class Connection:
@@ -52,12 +52,12 @@ class Connection:
     def send(self, request: Request) -> Answer:
         message = encode(request)
         if self._socket is not None and is_closed(self._socket):
-            # The service may close a connection that was idle.
+            # The service may have closed the connection because it was idle.
             self.close()
         try:
             return self._exchange(message)
         except BaseException:
-            # What is left of the answer must not be taken for the next one.
+            # The next request must not read the rest of this answer as its own.
             self.close()
             raise
 
@@ -106,7 +106,7 @@ class Connection:
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Whether the other end has closed it; between answers there is nothing else to receive."""
+    """Whether the service has closed the connection; between answers it sends nothing else."""
     connection.settimeout(0)
     try:
         return not connection.recv(1, socket.MSG_PEEK)
@@ -123,7 +123,7 @@ def encode(request: Request) -> bytes:
         "host: placement",
         "accept: application/json",
         "x-auth-token: admin",
-        # The reshaper wants `service`, everything else is content with `admin`.
+        # The reshaper requires the role `service`; all other routes accept `admin`.
         "x-roles: admin,service",
         f"openstack-api-version: placement {VERSION}",
     ]

@@ -1,4 +1,4 @@
-"""Throw-away database servers to measure on: those of the tests, with room for a large cloud."""
+"""Temporary database servers: those of the tests, configured for a large cloud."""
 
 import contextlib
 import tempfile
@@ -14,14 +14,14 @@ DATABASES = ("mariadb", "postgresql", "sqlite")
 
 
 class Database(Protocol):
-    """Where both sides keep their rows, each in a database of its own."""
+    """A server on which each service has its own database."""
 
     @property
     def title(self) -> str: ...
 
     @property
     def process_id(self) -> int | None:
-        """The process whose children do the work; none where the service does it itself."""
+        """The parent process of the server; None if the service itself does the work."""
 
     def create_database(self) -> str: ...
 
@@ -34,7 +34,7 @@ class MariaDB(servers.MariaDB):
         return self._process.pid if self._process else None
 
     def _serve_command(self) -> list[str]:
-        # The last value of an option counts.
+        # If an option is repeated, the server uses the last value.
         return [*super()._serve_command(), "--innodb-buffer-pool-size=1G", "--local-infile=1"]
 
 
@@ -49,7 +49,7 @@ class PostgreSQL(servers.PostgreSQL):
 
 
 class SQLite:
-    """Files in a temporary folder: for trying out the program, not for numbers."""
+    """Files in a temporary folder. This is for testing the benchmark, not for measurements."""
 
     title = "SQLite"
     process_id = None
@@ -76,8 +76,8 @@ def version(url: str) -> str:
 
 
 @contextlib.contextmanager
-def serve(kind: str) -> Iterator[Database]:
-    """A server of that kind, for as long as the context lasts."""
+def start_database(kind: str) -> Iterator[Database]:
+    """Run a server of that kind for the duration of the context."""
     if kind == "sqlite":
         with tempfile.TemporaryDirectory(prefix="roost-benchmark-") as folder:
             yield SQLite(Path(folder))

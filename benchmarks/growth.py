@@ -1,4 +1,4 @@
-"""roost alone, on clouds of growing size: searches, start, memory, and the writes of others."""
+"""Measures roost on clouds of growing size: searches, startup, memory, and catching up."""
 
 import contextlib
 import tempfile
@@ -7,64 +7,64 @@ from pathlib import Path
 
 from benchmarks.client import Connection, Request
 from benchmarks.databases import Database
+from benchmarks.datasets import Dataset, build
 from benchmarks.load import Dump, create_schema
-from benchmarks.measure import Effort, measure, send
+from benchmarks.measure import Budget, ShowProgress, measure, send
 from benchmarks.processes import cpu_seconds, largest_memory
 from benchmarks.requests import CASES, put_allocations
 from benchmarks.results import GrowthResult
-from benchmarks.sides import Roost
-from benchmarks.worlds import World, build
+from benchmarks.services import RoostService
 
 SEARCHES = [case for case in CASES if case.key in ("limit-10", "limit-1000")]
 PAIRS = 100
 
 
 @contextlib.contextmanager
-def served(
-    name: str, database: Database, say: Callable[[str], None]
-) -> Iterator[tuple[World, Roost, Callable[[], Roost]]]:
-    """A world, a service with one worker that has it, and how to start one more."""
-    say(f"{name}: making the world")
-    world = build(name)
+def running_service(
+    name: str, database: Database, show_progress: ShowProgress
+) -> Iterator[tuple[Dataset, RoostService, Callable[[], RoostService]]]:
+    """A dataset, a service with one worker on it, and a function that starts another one."""
+    show_progress(f"{name}: generating the dataset")
+    dataset = build(name)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roost-benchmark-")))
         url = database.create_database()
         stack.callback(database.drop_database, url)
         create_schema(url)
-        dump = Dump(world, folder)
-        say(f"{name}: loading {len(world.allocations):,} allocations")
+        dump = Dump(dataset, folder)
+        show_progress(f"{name}: loading {len(dataset.allocations):,} allocations")
         dump.load(url)
-        say(f"{name}: starting")
+        show_progress(f"{name}: starting")
 
-        def start() -> Roost:
-            return Roost(url, folder, processes=1)
+        def start() -> RoostService:
+            return RoostService(url, folder, processes=1)
 
-        # The first start adopts the tables, which happens once in their life.
+        # The first start adopts the tables. That happens only once, so it must not be measured.
         with start():
             pass
-        yield world, stack.enter_context(start()), start
+        yield dataset, stack.enter_context(start()), start
 
 
-def grow(
-    hosts: int, database: Database, effort: Effort, say: Callable[[str], None]
+def measure_growth(
+    hosts: int, database: Database, budget: Budget, show_progress: ShowProgress
 ) -> GrowthResult:
-    """One point of the curve."""
+    """Measure roost on a cloud of one size."""
     name = f"cloud-{hosts}"
-    with served(name, database, say) as (world, roost, start):
+    with running_service(name, database, show_progress) as (dataset, roost, start):
         timings = {}
         for case in SEARCHES:
-            say(f"{name}: {case.title}")
-            timings[case.key] = measure(case, world, roost, database.process_id, effort)
+            show_progress(f"{name}: {case.title}")
+            timings[case.key] = measure(case, dataset, roost, database.process_id, budget)
         resident, share = largest_memory(roost.process_id)
-        say(f"{name}: writes of another process")
+        show_progress(f"{name}: writes by another process")
         with start() as writer:
-            quiet, caught_up = cost_of_others(world, roost, writer, database)
+            quiet, caught_up = catch_up_cost(dataset, roost, writer, database)
         return GrowthResult(
-            world=name,
+            dataset=name,
             database=database.title,
             hosts=hosts,
-            providers=len(world.providers),
-            allocations=len(world.allocations),
+            providers=len(dataset.providers),
+            allocations=len(dataset.allocations),
             start_seconds=roost.start_seconds,
             memory_resident=resident,
             memory_share=share,
@@ -74,16 +74,16 @@ def grow(
         )
 
 
-def cost_of_others(
-    world: World, reader: Roost, writer: Roost, database: Database
+def catch_up_cost(
+    dataset: Dataset, reader: RoostService, writer: RoostService, database: Database
 ) -> tuple[float, float]:
-    """CPU milliseconds of a search by the reader: nobody wrote; another process just wrote."""
-    search = SEARCHES[0].make(world, Connection(0), 1)[0]
+    """CPU milliseconds of a search: without a write, and after a write by another process."""
+    search = SEARCHES[0].make(dataset, Connection(0), 1)[0]
     watched = [reader.process_id, *([database.process_id] if database.process_id else [])]
     with reader.connect() as reading, writer.connect() as writing:
-        claims = put_allocations(world, writing, 2 * PAIRS)
+        claims = put_allocations(dataset, writing, 2 * PAIRS)
         half = len(claims) // 2
-        # Both have to have done it before.
+        # Warm up both processes.
         cpu_of_searches(reading, search, watched, claims[:half], writing)
         quiet = cpu_of_searches(reading, search, watched, [None] * half, writing)
         caught_up = cpu_of_searches(reading, search, watched, claims[half:], writing)
@@ -107,13 +107,13 @@ def cpu_of_searches(
     return used * 1000 / len(writes)
 
 
-def empty_memory(database: Database) -> int:
-    """Bytes of a worker that serves an empty cloud."""
+def measure_empty_memory(database: Database) -> int:
+    """The memory of a worker that serves an empty cloud, in bytes."""
     with tempfile.TemporaryDirectory(prefix="roost-benchmark-") as path:
         url = database.create_database()
         try:
             create_schema(url)
-            with Roost(url, Path(path), processes=1) as roost:
+            with RoostService(url, Path(path), processes=1) as roost:
                 return largest_memory(roost.process_id)[0]
         finally:
             database.drop_database(url)

@@ -1,7 +1,7 @@
-"""Worlds into databases, by the fastest way that each database has.
+"""Loads datasets into databases, in the fastest way that each database offers.
 
-The reference makes the schema, also for roost, which adopts it. A world is written to files once
-and loaded as often as it is needed, so that both sides get the same bytes.
+The reference creates the schema, also for roost, which adopts it. A dataset is written to files
+once and loaded as often as it is needed, so that both services get the same rows.
 """
 
 import os
@@ -17,13 +17,13 @@ import os_resource_classes
 import os_traits
 import sqlalchemy
 
-from benchmarks.worlds import World, class_ids, custom_traits
+from benchmarks.datasets import Dataset, class_ids, custom_traits
 
-# Rows tell when they were made; both sides answer with it in a header.
+# The creation time of all rows. Both services return it in a header.
 MADE_AT = "2026-01-01 00:00:00"
 PROJECTS = 20
 CONSUMER_TYPE = "INSTANCE"
-# What tab-separated text calls NULL, for PostgreSQL and for MariaDB alike.
+# NULL in tab-separated text, for PostgreSQL and for MariaDB.
 NULL = r"\N"
 BLOCK_SIZE = 1 << 20
 
@@ -31,7 +31,7 @@ Row = Sequence[object]
 
 
 class Rows(NamedTuple):
-    """What goes into one table."""
+    """The rows of one table."""
 
     table: str
     columns: tuple[str, ...]
@@ -39,7 +39,7 @@ class Rows(NamedTuple):
 
 
 def create_schema(url: str) -> None:
-    """The tables, as the reference makes them."""
+    """Create the tables with the reference's own command."""
     manage = shutil.which("placement-manage", path=str(Path(sys.executable).parent))
     if manage is None:
         raise RuntimeError("the distribution openstack-placement is not installed")
@@ -52,16 +52,16 @@ def create_schema(url: str) -> None:
 
 
 def reference_url(url: str) -> str:
-    """The same database for the reference, which cannot write through psycopg 3."""
+    """The URL of the database for the reference, which cannot write through psycopg 3."""
     return url.replace("postgresql+psycopg:", "postgresql+psycopg2:")
 
 
 class Dump:
-    """A world as one file for each table, in a folder."""
+    """A dataset as files in a folder, one for each table."""
 
-    def __init__(self, world: World, folder: Path) -> None:
+    def __init__(self, dataset: Dataset, folder: Path) -> None:
         self.tables: list[tuple[str, tuple[str, ...], Path]] = []
-        for table, columns, rows in tables(world):
+        for table, columns, rows in tables(dataset):
             path = folder / f"{table}.tsv"
             with path.open("w") as file:
                 for row in rows:
@@ -69,7 +69,7 @@ class Dump:
             self.tables.append((table, columns, path))
 
     def load(self, url: str) -> None:
-        """Fill the empty tables of a database, and let it look at what it got."""
+        """Fill the empty tables of a database and update its statistics."""
         if url.startswith("sqlite"):
             self._load_sqlite(url)
         elif url.startswith("postgresql"):
@@ -90,13 +90,13 @@ class Dump:
     def _load_postgresql(self, url: str) -> None:
         import psycopg
 
-        with psycopg.connect(plain(url), autocommit=True) as connection:
+        with psycopg.connect(driver_url(url), autocommit=True) as connection:
             for table, columns, path in self.tables:
                 statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
                 with connection.cursor() as cursor, cursor.copy(statement) as copy:
                     copy_file(path, copy)
                 if "id" in columns:
-                    # Ids were given, so the sequence has not moved.
+                    # The rows came with ids, so the sequence is still at its start.
                     connection.execute(
                         f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), max(id)) "
                         f"FROM {table}"
@@ -117,8 +117,8 @@ class Dump:
         engine.dispose()
 
 
-def plain(url: str) -> str:
-    """The URL as the driver itself reads it."""
+def driver_url(url: str) -> str:
+    """The URL in the form that the driver itself accepts."""
     return url.replace("postgresql+psycopg:", "postgresql:")
 
 
@@ -134,10 +134,10 @@ def read_rows(path: Path) -> Iterator[list[str | None]]:
             yield [None if value == NULL else value for value in line.rstrip("\n").split("\t")]
 
 
-def tables(world: World) -> Iterator[Rows]:
-    """All rows of a world, in an order that keeps references whole."""
-    classes = class_ids(world)
-    names = [*sorted(os_traits.get_traits()), *custom_traits(world)]
+def tables(dataset: Dataset) -> Iterator[Rows]:
+    """All rows of a dataset, in an order that satisfies foreign keys."""
+    classes = class_ids(dataset)
+    names = [*sorted(os_traits.get_traits()), *custom_traits(dataset)]
     traits = {name: number for number, name in enumerate(names, 1)}
     yield from _catalogue(classes, traits)
     yield Rows(
@@ -153,7 +153,7 @@ def tables(world: World) -> Iterator[Rows]:
         ),
         (
             (MADE_AT, number, uuid, name, 1, root, parent)
-            for number, uuid, name, root, parent in world.providers
+            for number, uuid, name, root, parent in dataset.providers
         ),
     )
     yield Rows(
@@ -164,30 +164,30 @@ def tables(world: World) -> Iterator[Rows]:
         ),
         (
             (MADE_AT, number, provider, classes[name], *values)
-            for number, (provider, name, *values) in enumerate(world.inventories, 1)
+            for number, (provider, name, *values) in enumerate(dataset.inventories, 1)
         ),
     )
     yield Rows(
         "resource_provider_traits",
         ("created_at", "resource_provider_id", "trait_id"),
-        ((MADE_AT, provider, traits[name]) for provider, name in world.traits),
+        ((MADE_AT, provider, traits[name]) for provider, name in dataset.traits),
     )
     yield Rows(
         "placement_aggregates",
         ("created_at", "id", "uuid"),
-        ((MADE_AT, number, uuid) for number, uuid in world.aggregate_uuids.items()),
+        ((MADE_AT, number, uuid) for number, uuid in dataset.aggregate_uuids.items()),
     )
     yield Rows(
         "resource_provider_aggregates",
         ("created_at", "resource_provider_id", "aggregate_id"),
-        ((MADE_AT, provider, aggregate) for provider, aggregate in world.aggregates),
+        ((MADE_AT, provider, aggregate) for provider, aggregate in dataset.aggregates),
     )
     yield Rows(
         "consumers",
         ("created_at", "id", "uuid", "project_id", "user_id", "generation", "consumer_type_id"),
         (
             (MADE_AT, number, uuid, number % PROJECTS + 1, number % PROJECTS + 1, 1, 1)
-            for number, uuid in world.consumers
+            for number, uuid in dataset.consumers
         ),
     )
     yield Rows(
@@ -195,13 +195,13 @@ def tables(world: World) -> Iterator[Rows]:
         ("created_at", "id", "resource_provider_id", "consumer_id", "resource_class_id", "used"),
         (
             (MADE_AT, number, provider, consumer, classes[name], used)
-            for number, (provider, name, consumer, used) in enumerate(world.allocations, 1)
+            for number, (provider, name, consumer, used) in enumerate(dataset.allocations, 1)
         ),
     )
 
 
 def _catalogue(classes: dict[str, int], traits: dict[str, int]) -> Iterator[Rows]:
-    """What every Placement database has, whatever the cloud."""
+    """The classes, traits, projects, users and consumer types, which do not depend on the hosts."""
     standard = {name: number for number, name in enumerate(os_resource_classes.STANDARDS)}
     yield Rows(
         "resource_classes",

@@ -1,4 +1,4 @@
-"""What processes cost: processor time and memory, of a process and all below it."""
+"""Processor time and memory of a process and its descendants."""
 
 import os
 import time
@@ -10,19 +10,20 @@ import psutil
 _PROCESS_CLOCK = 2
 
 
-def family(process_id: int) -> Iterator[psutil.Process]:
+def process_tree(process_id: int) -> Iterator[psutil.Process]:
     process = psutil.Process(process_id)
     yield process
     yield from process.children(recursive=True)
 
 
 def cpu_seconds(process_ids: Sequence[int]) -> float:
-    """Processor time that these processes and all below them have used so far.
+    """Processor time that these processes and their descendants have used so far.
 
-    Read from the kernel's clock of each process: /proc/<pid>/stat counts in hundredths of a
-    second, and many requests take less. What children used that are gone is with their parents.
+    It is read from the kernel's clock of each process, because /proc/<pid>/stat counts in
+    hundredths of a second, and many requests take less. The time of children that have ended is
+    included in that of their parents.
     """
-    return sum(_cpu_seconds(process) for root in process_ids for process in family(root))
+    return sum(_cpu_seconds(process) for root in process_ids for process in process_tree(root))
 
 
 def _cpu_seconds(process: psutil.Process) -> float:
@@ -31,14 +32,14 @@ def _cpu_seconds(process: psutil.Process) -> float:
         times = process.cpu_times()
         return own + float(times.children_user + times.children_system)
     except (OSError, psutil.Error):
-        # It ended in this moment.
+        # The process has just ended.
         return 0.0
 
 
 def largest_memory(process_id: int) -> tuple[int, int]:
-    """Bytes of the largest process below this one, a worker: resident, and its fair share."""
+    """Bytes of the largest process, a worker: resident and proportional set size."""
     pairs = []
-    for process in family(process_id):
+    for process in process_tree(process_id):
         try:
             memory = process.memory_full_info()
         except psutil.Error:
@@ -48,7 +49,7 @@ def largest_memory(process_id: int) -> tuple[int, int]:
 
 
 def machine() -> str:
-    """The machine in a few words, without its name."""
+    """A short description of the machine, without its name."""
     model = "unknown processor"
     with open("/proc/cpuinfo") as file:
         for line in file:

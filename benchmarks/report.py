@@ -1,4 +1,4 @@
-"""Results for people: on the terminal, and as docs/performance.md with its picture."""
+"""Shows results on the terminal, and writes docs/performance.md with its picture."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ from rich.table import Table as RichTable
 
 from benchmarks.requests import MACHINE
 from benchmarks.results import Results
-from benchmarks.sides import (
+from benchmarks.services import (
     CONFIGURATION,
     PROCESSES,
     REFERENCE_THREADS,
@@ -17,42 +17,42 @@ from benchmarks.sides import (
 )
 from benchmarks.tables import (
     Table,
-    beyond_table,
     comparison_table,
-    crowd_table,
+    contention_table,
+    dataset_table,
+    extensions_table,
     growth_table,
     verdict_table,
-    world_table,
 )
 
 PICTURE = "performance-growth.svg"
 
 
-def measured(results: Results) -> Iterator[Table]:
-    for result in results.worlds:
-        yield world_table(result)
+def measurement_tables(results: Results) -> Iterator[Table]:
+    for result in results.datasets:
+        yield dataset_table(result)
         if result.comparisons:
             yield comparison_table(result)
     if results.growth:
         yield growth_table(results.growth, results.memory_empty)
-    for crowd in results.crowds:
-        yield crowd_table(crowd)
-    for beyond in results.beyond:
-        yield beyond_table(beyond)
+    for contention in results.contention:
+        yield contention_table(contention)
+    for extensions in results.extensions:
+        yield extensions_table(extensions)
 
 
-def judged(results: Results) -> Iterator[Table]:
+def target_tables(results: Results) -> Iterator[Table]:
     table = verdict_table(results)
     if table.rows:
         yield table
 
 
 def print_results(results: Results, console: Console) -> None:
-    # On a terminal the last lines are those that are seen.
-    for table in (*measured(results), *judged(results)):
+    # On a terminal the last lines are the most visible, so the targets come last.
+    for table in (*measurement_tables(results), *target_tables(results)):
         shown = RichTable(title=table.title, title_justify="left", box=box.SIMPLE)
         for position, column in enumerate(table.columns):
-            # The last word of a row that says why is text, too.
+            # Besides the first column, these two contain text.
             numbers = position > 0 and column not in ("found", "")
             shown.add_column(column, justify="right" if numbers else "left", overflow="fold")
         for row in table.rows:
@@ -69,16 +69,18 @@ def write_documentation(results: Results, folder: Path) -> None:
 def documentation(results: Results) -> Iterator[str]:
     yield "# Performance"
     yield ""
-    yield "roost and the reference, OpenStack Placement, side by side: the same rows in two"
-    yield "databases of one server, the same requests. `scripts/benchmark --write-docs` measured"
-    yield "this and wrote this page; what it does is in `benchmarks/`."
+    yield "This page compares roost with the reference, OpenStack Placement. Both have the same"
+    yield "rows, in two databases of one server, and get the same requests. The program in"
+    yield "`benchmarks/` measured the numbers and wrote this page:"
+    yield "`scripts/benchmark --write-docs`."
     yield ""
-    yield "CPU is processor time of service + database for one request, without the client's;"
-    yield "a busy machine disturbs it least, and the ratio is made from it. With ten clients the"
-    yield "ratio is that of placements per second. A plain machine is"
-    yield f"`resources={MACHINE}`; worlds are described in `benchmarks/worlds.py`."
+    yield "CPU is the processor time of service + database for one request, without that of the"
+    yield "client. Other load on the machine disturbs it least, so the ratio is computed from it."
+    yield "With ten clients the ratio is that of placements per second. A plain machine is"
+    yield f"`resources={MACHINE}`; `benchmarks/datasets.py` describes the"
+    yield "datasets."
     yield ""
-    for table in (*judged(results), *measured(results)):
+    for table in (*target_tables(results), *measurement_tables(results)):
         yield from markdown(table)
     if results.growth:
         yield f"![CPU of one search as the cloud grows]({PICTURE})"
@@ -89,31 +91,32 @@ def documentation(results: Results) -> Iterator[str]:
 def _settings(results: Results) -> Iterator[str]:
     yield "## Machine, versions, settings"
     yield ""
-    yield f"- {results.machine}; the client runs on it, too, and everything is on loopback."
-    databases = {result.database: result.database_version for result in results.worlds}
+    yield f"- {results.machine}. The client runs on the same machine; all traffic is on loopback."
+    databases = {result.database: result.database_version for result in results.datasets}
     versions = results.versions | databases
     yield "- " + ", ".join(f"{name} {version}" for name, version in versions.items()) + "."
-    yield f"- The reference: uwsgi without a router in front, {PROCESSES} processes of"
-    yield f"  {REFERENCE_THREADS} threads; on PostgreSQL through psycopg2. A request that takes too"
-    yield "  long is given up, the table says when, and its ratio is a lower bound."
-    yield f"- roost: `roost serve --workers {PROCESSES} --threads {ROOST_THREADS}`; one worker in"
-    yield "  the tables of growth and of what is beyond the API."
-    yield "- One client, one request after the other, over eight connections in turn, so that"
-    yield "  each process has to learn what the others wrote."
+    yield f"- The reference runs under uwsgi without a router, with {PROCESSES} processes of"
+    yield f"  {REFERENCE_THREADS} threads, and on PostgreSQL through psycopg2. The client gives up"
+    yield "  a request that takes too long; the table says after which time, and the ratio is then"
+    yield "  a lower bound."
+    yield f"- roost runs as `roost serve --workers {PROCESSES} --threads {ROOST_THREADS}`, with one"
+    yield "  worker in the tables about growth and about requests beyond the API."
+    yield "- One client sends one request after the other, over eight connections in turn, so that"
+    yield "  each process has to catch up with the writes of the others."
     yield "- The databases do not wait for the disk at COMMIT (`fsync=off`,"
-    yield "  `innodb_flush_log_at_trx_commit=0`): what is compared is software."
-    yield "- Both read this configuration; with ten clients candidates are randomized, so that"
-    yield "  clients meet less often, as in the reference's own performance jobs:"
+    yield "  `innodb_flush_log_at_trx_commit=0`), so the numbers compare software, not disks."
+    yield "- Both services read this configuration. With ten clients candidates are randomized, as"
+    yield "  in the reference's own performance jobs, so that clients rarely choose the same ones:"
     yield ""
     yield "```ini"
     yield CONFIGURATION.format(randomize=False).rstrip()
     yield "```"
     yield ""
-    yield "## Measure again"
+    yield "## Repeating the measurements"
     yield ""
     yield "```"
     yield "scripts/benchmark --quick               # five minutes"
-    yield "scripts/benchmark --write-docs          # everything; an hour"
+    yield "scripts/benchmark --write-docs          # everything, one hour"
     yield "scripts/benchmark --world cloud-1000 --database postgresql --requests limit-10"
     yield "scripts/benchmark --help"
     yield "```"
@@ -134,7 +137,7 @@ def draw_growth(results: Results, path: Path) -> None:
     import matplotlib
 
     matplotlib.use("svg")
-    # Without this, each run would write other names into the file.
+    # Without this, each run would write different ids into the file.
     matplotlib.rcParams["svg.hashsalt"] = "roost"
     from matplotlib import pyplot
 
@@ -152,9 +155,9 @@ def draw_growth(results: Results, path: Path) -> None:
             label=f"roost, {title}",
         )
         theirs = [
-            (int(result.world.partition("-")[2]), timing.cpu_ms)
-            for result in results.worlds
-            if result.world.startswith("cloud-") and result.database == "MariaDB"
+            (int(result.dataset.partition("-")[2]), timing.cpu_ms)
+            for result in results.datasets
+            if result.dataset.startswith("cloud-") and result.database == "MariaDB"
             for timing in [result.timings.get("reference", {}).get(key)]
             if timing is not None and not timing.failure
         ]

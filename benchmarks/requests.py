@@ -1,7 +1,7 @@
-"""What is asked: one case for each row of the table.
+"""The requests that are measured: one case for each row of the table.
 
-A case makes its requests beforehand, from the world and from what the service says about it, so
-that nothing but the requests themselves runs while they are measured.
+A case creates its requests beforehand, from the dataset and from answers of the service, so that
+nothing but the requests themselves runs during the measurement.
 """
 
 import itertools
@@ -13,28 +13,28 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from benchmarks.client import Connection, Request
+from benchmarks.datasets import PHYSICAL_NETWORKS, RARE_TRAIT, WIDE_CLASS, WIDE_DEVICES, Dataset
 from benchmarks.load import CONSUMER_TYPE
-from benchmarks.worlds import PHYSICAL_NETWORKS, RARE_TRAIT, WIDE_CLASS, WIDE_DEVICES, World
 
 ALL = ("flat", "nested", "cloud")
-# A machine of this size fits nearly everywhere in every world.
+# A machine of this size fits nearly everywhere, in every dataset.
 MACHINE = "VCPU:2,MEMORY_MB:4096,DISK_GB:20"
 NODE = "VCPU:2,MEMORY_MB:4096"
 TREES_RESHAPED = 40
 
-# The requests of a case: how many at most, on which world, through which connection.
-Maker = Callable[[World, Connection, int], Sequence[Request]]
+# Creates the requests of a case: for a dataset, through a connection, at most this many.
+RequestMaker = Callable[[Dataset, Connection, int], Sequence[Request]]
 
 
 class Case(NamedTuple):
     key: str
     title: str
-    make: Maker
-    # The kinds of worlds that can serve it.
+    make: RequestMaker
+    # The kinds of datasets that can serve it.
     kinds: tuple[str, ...] = ALL
-    # For searches: what is asked, without `limit`, so that answers can be compared.
+    # For searches: the query without `limit`, so that answers can be compared.
     query: str | None = None
-    # Why the reference's answer cannot be compared whole; empty where it can.
+    # Why the whole answer of the reference cannot be compared; empty if it can.
     exception: str = ""
 
     @property
@@ -43,10 +43,10 @@ class Case(NamedTuple):
 
 
 def search(key: str, title: str, query: Sequence[tuple[str, object]], **options: Any) -> Case:
-    """A search that is asked again and again."""
+    """A case that sends the same search again and again."""
     target = f"/allocation_candidates?{urlencode(query, safe=':,')}"
 
-    def make(world: World, connection: Connection, count: int) -> Sequence[Request]:
+    def make(dataset: Dataset, connection: Connection, count: int) -> Sequence[Request]:
         return [Request("GET", target)] * count
 
     unlimited = [pair for pair in query if pair[0] != "limit"]
@@ -54,10 +54,10 @@ def search(key: str, title: str, query: Sequence[tuple[str, object]], **options:
 
 
 def read(key: str, title: str, path: str) -> Case:
-    """Something of one provider, of another one each time."""
+    """A case that reads a part of a random provider with each request."""
 
-    def make(world: World, connection: Connection, count: int) -> Sequence[Request]:
-        chosen = random.Random(key).choices(world.providers, k=count)
+    def make(dataset: Dataset, connection: Connection, count: int) -> Sequence[Request]:
+        chosen = random.Random(key).choices(dataset.providers, k=count)
         return [Request("GET", f"/resource_providers/{row[1]}{path}") for row in chosen]
 
     return Case(key, title, make)
@@ -77,8 +77,8 @@ def request_with(method: str, target: str, body: Any) -> Request:
     return Request(method, target, json.dumps(body).encode())
 
 
-def put_allocations(world: World, connection: Connection, count: int) -> Sequence[Request]:
-    """Claims of new consumers; fewer than asked for where no more fit."""
+def put_allocations(dataset: Dataset, connection: Connection, count: int) -> Sequence[Request]:
+    """Claims for new consumers; fewer than `count` if no more fit."""
     found = get(connection, f"/allocation_candidates?resources={MACHINE}&limit=1000")
     return [
         request_with(
@@ -97,7 +97,7 @@ def put_allocations(world: World, connection: Connection, count: int) -> Sequenc
 
 
 def fitting(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Candidates in turn, each for as long as it fits beside those before it."""
+    """Candidates in turn, each for as long as it fits together with the previous ones."""
     free = {
         (provider, name): resource["capacity"] - resource["used"]
         for provider, summary in found["provider_summaries"].items()
@@ -121,13 +121,16 @@ def fitting(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
         candidates = left
 
 
-def changes_of(
-    key: str, part: str, change: Callable[[Any, int], Any], wanted: Callable[[World], Sequence[str]]
-) -> Maker:
-    """Writes of one part of providers, which count on each write before them to succeed."""
+def puts_of(
+    key: str,
+    part: str,
+    change: Callable[[Any, int], Any],
+    providers: Callable[[Dataset], Sequence[str]],
+) -> RequestMaker:
+    """PUTs of one part of providers. Each expects the previous ones to have succeeded."""
 
-    def make(world: World, connection: Connection, count: int) -> Sequence[Request]:
-        uuids = wanted(world)
+    def make(dataset: Dataset, connection: Connection, count: int) -> Sequence[Request]:
+        uuids = providers(dataset)
         chosen = random.Random(key).sample(uuids, min(len(uuids), count))
         state = {
             one: get(connection, f"/resource_providers/{one}/{part}")
@@ -146,40 +149,40 @@ def changes_of(
     return make
 
 
-def stocked(world: World) -> Sequence[str]:
+def providers_with_inventories(dataset: Dataset) -> Sequence[str]:
     """Providers with inventories."""
-    numbers = {row[0] for row in world.inventories}
-    return [row[1] for row in world.providers if row[0] in numbers]
+    numbers = {row[0] for row in dataset.inventories}
+    return [row[1] for row in dataset.providers if row[0] in numbers]
 
 
-def roots(world: World) -> Sequence[str]:
-    return [row[1] for row in world.providers if row[4] is None]
+def roots(dataset: Dataset) -> Sequence[str]:
+    return [row[1] for row in dataset.providers if row[4] is None]
 
 
-def more_inventory(inventories: dict[str, Any], turn: int) -> Any:
+def increase_totals(inventories: dict[str, Any], turn: int) -> Any:
     return {
         name: {**fields, "total": fields["total"] + turn + 1}
         for name, fields in inventories.items()
     }
 
 
-def other_traits(traits: list[str], turn: int) -> Any:
-    """Different each time, because what changes nothing costs less."""
+def toggle_trait(traits: list[str], turn: int) -> Any:
+    """Change the traits each time, because a write that changes nothing costs less."""
     name = "COMPUTE_TRUSTED_CERTS"
     return sorted(set(traits) ^ {name}) if turn % 2 == 0 else traits
 
 
-def other_aggregates(aggregates: list[str], turn: int) -> Any:
+def toggle_aggregate(aggregates: list[str], turn: int) -> Any:
     extra = str(uuid.uuid5(uuid.NAMESPACE_DNS, "benchmark"))
     return [*aggregates, extra] if turn % 2 == 0 else aggregates
 
 
-def reshape(world: World, connection: Connection, count: int) -> Sequence[Request]:
-    """Trees whose first two NUMA nodes exchange all they have, or that stay as they are."""
+def reshape(dataset: Dataset, connection: Connection, count: int) -> Sequence[Request]:
+    """Swap everything between the first two NUMA nodes of a tree, or send the tree unchanged."""
     trees: dict[int, list[str]] = {}
-    for _, provider, _, root, _ in world.providers:
+    for _, provider, _, root, _ in dataset.providers:
         trees.setdefault(root, []).append(provider)
-    names = {row[1]: row[2] for row in world.providers}
+    names = {row[1]: row[2] for row in dataset.providers}
     hosts = [tree for tree in trees.values() if names[tree[0]].startswith("host")]
     count = min(count, TREES_RESHAPED, len(hosts))
     return [reshape_tree(connection, tree, names) for tree in random.Random(1).sample(hosts, count)]
@@ -203,14 +206,14 @@ def reshape_tree(connection: Connection, tree: list[str], names: dict[str, str])
             for one in tree
         },
         "allocations": {
-            consumer: exchanged(get(connection, f"/allocations/{consumer}"), other)
+            consumer: with_swapped_providers(get(connection, f"/allocations/{consumer}"), other)
             for consumer in dict.fromkeys(consumers)
         },
     }
     return request_with("POST", "/reshaper", body)
 
 
-def exchanged(allocations: dict[str, Any], other: dict[str, str]) -> dict[str, Any]:
+def with_swapped_providers(allocations: dict[str, Any], other: dict[str, str]) -> dict[str, Any]:
     return {
         **allocations,
         "allocations": {
@@ -286,22 +289,22 @@ CASES = (
     Case(
         "put-inventories",
         "PUT inventories",
-        changes_of("put-inventories", "inventories", more_inventory, stocked),
+        puts_of("put-inventories", "inventories", increase_totals, providers_with_inventories),
     ),
-    Case("put-traits", "PUT traits", changes_of("put-traits", "traits", other_traits, roots)),
+    Case("put-traits", "PUT traits", puts_of("put-traits", "traits", toggle_trait, roots)),
     Case(
         "put-aggregates",
         "PUT aggregates",
-        changes_of("put-aggregates", "aggregates", other_aggregates, roots),
+        puts_of("put-aggregates", "aggregates", toggle_aggregate, roots),
     ),
     Case("reshaper", "POST /reshaper of one tree", reshape),
 )
 
-# Ten clients at once are measured in another way, but are a row like the others.
-PLACE_KEY = "place"
-PLACE_TITLE = "GET limit=10, choose, PUT, ten clients"
+# `placement_rate.py` measures ten concurrent clients; the table shows them as one more row.
+PLACEMENT_KEY = "place"
+PLACEMENT_TITLE = "GET limit=10, choose, PUT, ten clients"
 
 
-def cases_for(world_name: str) -> list[Case]:
-    kind = world_name.partition("-")[0]
+def cases_for(dataset_name: str) -> list[Case]:
+    kind = dataset_name.partition("-")[0]
     return [case for case in CASES if kind in case.kinds]

@@ -1,4 +1,7 @@
-"""What was measured, as values that survive a file."""
+"""The results of a run, as values that can be saved to a file and read back.
+
+Field names in the file stay the same, so that results of earlier versions can still be read.
+"""
 
 import statistics
 from collections.abc import Sequence
@@ -8,7 +11,7 @@ import msgspec
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One case on one side; either the numbers or why there are none."""
+    """One case on one service: either the numbers, or the reason why there are none."""
 
     count: int = 0
     p50_ms: float = 0.0
@@ -23,8 +26,8 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.cpu_service_ms + self.cpu_database_ms
 
 
-class Placing(msgspec.Struct, frozen=True, kw_only=True):
-    """Ten clients that search, choose and claim."""
+class PlacementRate(msgspec.Struct, frozen=True, kw_only=True):
+    """How many placements ten clients achieve that search, choose and claim."""
 
     placements: int
     conflicts: int
@@ -32,7 +35,7 @@ class Placing(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     cpu_service_ms: float
     cpu_database_ms: float
-    # One answer of those that were no success, for whoever wonders why.
+    # One of the answers that were not successful, as a hint at the reason.
     example: str = ""
 
     @property
@@ -41,38 +44,38 @@ class Placing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether both found the same."""
+    """Whether both services found the same candidates."""
 
     key: str
     same: bool
     text: str
 
 
-class WorldResult(msgspec.Struct, kw_only=True):
-    """Everything about one world on one kind of database."""
+class DatasetResult(msgspec.Struct, kw_only=True):
+    """All results for one dataset on one kind of database."""
 
-    world: str
+    dataset: str = msgspec.field(name="world")
     database: str
     database_version: str = ""
     providers: int
     allocations: int
-    # By side, then by the key of the case.
+    # By service, then by the key of the case.
     timings: dict[str, dict[str, Timing]] = {}
-    placing: dict[str, Placing] = {}
+    placement_rates: dict[str, PlacementRate] = msgspec.field(default_factory=dict, name="placing")
     comparisons: list[Comparison] = []
 
-    def add(self, more: "WorldResult") -> None:
-        """Take over what another run measured on the same world."""
-        for side, timings in more.timings.items():
-            self.timings.setdefault(side, {}).update(timings)
-        self.placing.update(more.placing)
+    def add(self, more: "DatasetResult") -> None:
+        """Add what another run measured on the same dataset."""
+        for service, timings in more.timings.items():
+            self.timings.setdefault(service, {}).update(timings)
+        self.placement_rates.update(more.placement_rates)
         self.comparisons = more.comparisons or self.comparisons
 
 
 class GrowthResult(msgspec.Struct, frozen=True, kw_only=True):
-    """roost alone, on a cloud of some size."""
+    """roost alone, on a cloud of one size."""
 
-    world: str
+    dataset: str = msgspec.field(name="world")
     database: str
     hosts: int
     providers: int
@@ -81,13 +84,13 @@ class GrowthResult(msgspec.Struct, frozen=True, kw_only=True):
     memory_resident: int
     memory_share: int
     timings: dict[str, Timing]
-    # CPU of the reader for one search: nobody wrote; another process wrote just before.
+    # CPU of the reader for one search: without a write, and after a write by another process.
     quiet_cpu_ms: float
     caught_up_cpu_ms: float
 
 
-class CrowdPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Some clients at once that claim, for some time."""
+class ContentionPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A number of clients that claim concurrently for some time."""
 
     case: str
     clients: int
@@ -101,15 +104,15 @@ class CrowdPoint(msgspec.Struct, frozen=True, kw_only=True):
         return self.claims / self.seconds
 
 
-class CrowdResult(msgspec.Struct, kw_only=True):
-    """More and more clients on one kind of database."""
+class ContentionResult(msgspec.Struct, kw_only=True):
+    """Growing numbers of concurrent clients on one kind of database."""
 
     database: str
-    points: dict[str, list[CrowdPoint]] = {}  # by side
+    points: dict[str, list[ContentionPoint]] = {}  # by service
 
 
-class BeyondResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What roost does beyond the API, on a cloud of some size."""
+class ExtensionsResult(msgspec.Struct, frozen=True, kw_only=True):
+    """roost's extensions of the API, on a cloud of one size."""
 
     database: str
     hosts: int
@@ -120,26 +123,27 @@ class BeyondResult(msgspec.Struct, frozen=True, kw_only=True):
 class Results(msgspec.Struct, kw_only=True):
     machine: str
     versions: dict[str, str]
-    worlds: list[WorldResult] = []
+    datasets: list[DatasetResult] = msgspec.field(default_factory=list, name="worlds")
     growth: list[GrowthResult] = []
-    crowds: list[CrowdResult] = []
-    beyond: list[BeyondResult] = []
+    contention: list[ContentionResult] = msgspec.field(default_factory=list, name="crowds")
+    extensions: list[ExtensionsResult] = msgspec.field(default_factory=list, name="beyond")
     # The memory of a worker that serves an empty cloud.
     memory_empty: int = 0
 
     def add(self, more: "Results") -> None:
-        """Add the results of another run; what it measured again replaces what is here."""
-        for world in more.worlds:
-            for known in self.worlds:
-                if (known.world, known.database) == (world.world, world.database):
-                    known.add(world)
+        """Add the results of another run. Cases that it measured again replace the ones here."""
+        for dataset in more.datasets:
+            for known in self.datasets:
+                if (known.dataset, known.database) == (dataset.dataset, dataset.database):
+                    known.add(dataset)
                     break
             else:
-                self.worlds.append(world)
+                self.datasets.append(dataset)
         self.growth += more.growth
-        measured = {crowd.database for crowd in more.crowds}
-        self.crowds = [*(one for one in self.crowds if one.database not in measured), *more.crowds]
-        self.beyond += more.beyond
+        measured = {one.database for one in more.contention}
+        kept = [one for one in self.contention if one.database not in measured]
+        self.contention = [*kept, *more.contention]
+        self.extensions += more.extensions
         self.memory_empty = more.memory_empty or self.memory_empty
 
     def save(self, path: Path) -> None:

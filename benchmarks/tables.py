@@ -1,21 +1,21 @@
-"""Results as plain tables of text, for the terminal and for the documentation alike."""
+"""Results as tables of text, for the terminal and for the documentation."""
 
 from typing import NamedTuple
 
-from benchmarks.beyond import CASES as BEYOND_CASES
-from benchmarks.crowd import CASES as CROWD_CASES
-from benchmarks.requests import PLACE_TITLE, cases_for
+from benchmarks.contention import CASES as CONTENTION_CASES
+from benchmarks.extensions import CASES as EXTENSION_CASES
+from benchmarks.requests import PLACEMENT_TITLE, cases_for
 from benchmarks.results import (
-    BeyondResult,
-    CrowdPoint,
-    CrowdResult,
+    ContentionPoint,
+    ContentionResult,
+    DatasetResult,
+    ExtensionsResult,
     GrowthResult,
-    Placing,
+    PlacementRate,
     Results,
     Timing,
-    WorldResult,
 )
-from benchmarks.targets import SIDES, place_ratio, ratio, verdicts
+from benchmarks.targets import SERVICE_NAMES, placement_ratio, ratio, verdicts
 
 NOTHING = "-"
 
@@ -27,23 +27,24 @@ class Table(NamedTuple):
     rows: list[tuple[str, ...]]
 
 
-def world_table(result: WorldResult) -> Table:
-    """One row for each case, the two sides beside each other."""
+def dataset_table(result: DatasetResult) -> Table:
+    """One row for each case, with both services side by side."""
     rows: list[tuple[str, ...]] = []
-    for case in cases_for(result.world):
-        theirs, ours = (result.timings.get(side, {}).get(case.key) for side in SIDES)
+    for case in cases_for(result.dataset):
+        theirs, ours = (result.timings.get(service, {}).get(case.key) for service in SERVICE_NAMES)
         if theirs is None and ours is None:
             continue
         bound = "> " if theirs is not None and theirs.failure else ""
         found = ratio(result, case.key)
         shown = NOTHING if found is None else bound + times(found)
         rows.append((case.title, *timing_cells(theirs), *timing_cells(ours), shown))
-    if result.placing:
-        cells = [cell for side in SIDES for cell in placing_cells(result.placing.get(side))]
-        found = place_ratio(result)
-        rows.append((PLACE_TITLE, *cells, NOTHING if found is None else times(found)))
+    if result.placement_rates:
+        rates = [result.placement_rates.get(service) for service in SERVICE_NAMES]
+        cells = [cell for rate in rates for cell in placement_cells(rate)]
+        found = placement_ratio(result)
+        rows.append((PLACEMENT_TITLE, *cells, NOTHING if found is None else times(found)))
     return Table(
-        f"{result.world} on {result.database}: {result.providers:,} providers, "
+        f"{result.dataset} on {result.database}: {result.providers:,} providers, "
         f"{result.allocations:,} allocations",
         (
             "request",
@@ -64,20 +65,20 @@ def timing_cells(timing: Timing | None) -> tuple[str, str]:
     return f"{number(timing.p50_ms)} / {number(timing.p95_ms)}", cpu
 
 
-def placing_cells(placing: Placing | None) -> tuple[str, str]:
-    if placing is None:
+def placement_cells(rate: PlacementRate | None) -> tuple[str, str]:
+    if rate is None:
         return NOTHING, NOTHING
-    refused = f", {placing.conflicts} refused" if placing.conflicts else ""
-    failed = f", {placing.failures} failed" if placing.failures else ""
-    cpu = f"{number(placing.cpu_service_ms)} + {number(placing.cpu_database_ms)}"
-    return f"{number(placing.per_second)} per second{refused}{failed}", cpu
+    refused = f", {rate.conflicts} refused" if rate.conflicts else ""
+    failed = f", {rate.failures} failed" if rate.failures else ""
+    cpu = f"{number(rate.cpu_service_ms)} + {number(rate.cpu_database_ms)}"
+    return f"{number(rate.per_second)} per second{refused}{failed}", cpu
 
 
-def comparison_table(result: WorldResult) -> Table:
-    # What is compared is the whole answer, and that is what the names should say.
-    titles = {case.key: case.title.partition(", limit=")[0] for case in cases_for(result.world)}
+def comparison_table(result: DatasetResult) -> Table:
+    # The comparison covers whole answers, so the titles must not mention a limit.
+    titles = {case.key: case.title.partition(", limit=")[0] for case in cases_for(result.dataset)}
     return Table(
-        f"{result.world} on {result.database}: the same candidates?",
+        f"{result.dataset} on {result.database}: the same candidates?",
         ("search", "same", "found"),
         [(titles[one.key], "yes" if one.same else "NO", one.text) for one in result.comparisons],
     )
@@ -92,7 +93,7 @@ def growth_table(points: list[GrowthResult], memory_empty: int) -> Table:
             *("limit=10 p50, CPU ms", "limit=1000 p50, CPU ms"),
             "start s",
             "worker MB (KB per provider)",
-            "search CPU ms: nobody wrote, another wrote",
+            "search CPU ms: without a write, after a write by another process",
         ),
         [growth_row(point, memory_empty) for point in sorted(points, key=lambda p: p.hosts)],
     )
@@ -114,21 +115,21 @@ def growth_row(point: GrowthResult, memory_empty: int) -> tuple[str, ...]:
     )
 
 
-def crowd_table(result: CrowdResult) -> Table:
+def contention_table(result: ContentionResult) -> Table:
     """One row for each number of clients."""
     found = {
-        (side, point.case, point.clients): point
-        for side, points in result.points.items()
+        (service, point.case, point.clients): point
+        for service, points in result.points.items()
         for point in points
     }
     cases = dict.fromkeys((case, clients) for _, case, clients in found)
     rows: list[tuple[str, ...]] = []
     for case, clients in cases:
-        theirs, ours = (found.get((side, case, clients)) for side in SIDES)
+        theirs, ours = (found.get((service, case, clients)) for service in SERVICE_NAMES)
         both = theirs is not None and ours is not None and theirs.claims
         ratio = times(ours.per_second / theirs.per_second) if both else NOTHING  # type: ignore[union-attr]
-        cells = [cell for point in (theirs, ours) for cell in crowd_cells(point)]
-        rows.append((CROWD_CASES[case], str(clients), *cells, ratio))
+        cells = [cell for point in (theirs, ours) for cell in contention_cells(point)]
+        rows.append((CONTENTION_CASES[case], str(clients), *cells, ratio))
     return Table(
         f"claims per second on {result.database} as clients are added",
         (
@@ -142,17 +143,17 @@ def crowd_table(result: CrowdResult) -> Table:
     )
 
 
-def crowd_cells(point: CrowdPoint | None) -> tuple[str, str]:
+def contention_cells(point: ContentionPoint | None) -> tuple[str, str]:
     if point is None:
         return NOTHING, NOTHING
     return number(point.per_second), f"{point.refused}, {point.failures}"
 
 
-def beyond_table(result: BeyondResult) -> Table:
+def extensions_table(result: ExtensionsResult) -> Table:
     rows: list[tuple[str, ...]] = []
-    for case, beside in BEYOND_CASES:
+    for case, search_key in EXTENSION_CASES:
         timing = result.timings[case.key]
-        search = result.timings[beside] if beside else None
+        search = result.timings[search_key] if search_key else None
         share = NOTHING if search is None else times(timing.cpu_ms / search.cpu_ms)
         rows.append((case.title, *timing_cells(timing), share))
     return Table(
@@ -165,14 +166,14 @@ def beyond_table(result: BeyondResult) -> Table:
 
 def verdict_table(results: Results) -> Table:
     return Table(
-        "What must be reached",
+        "Targets",
         ("", "at least", "aim", "measured", ""),
-        [(one.title, one.at_least, one.aim, one.measured, one.word) for one in verdicts(results)],
+        [(one.title, one.at_least, one.aim, one.measured, one.text) for one in verdicts(results)],
     )
 
 
 def number(value: float) -> str:
-    """Three digits that matter, without an exponent."""
+    """Three significant digits, without an exponent."""
     if value >= 100:
         return f"{value:,.0f}"
     if value >= 10:

@@ -1,31 +1,32 @@
-"""What roost must reach, and whether it does."""
+"""The performance targets of roost, and whether it meets them."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from benchmarks.results import GrowthResult, Results, WorldResult
+from benchmarks.results import DatasetResult, GrowthResult, Results
 
-SIDES = ("reference", "roost")
+SERVICE_NAMES = ("reference", "roost")
 LIMITED = ("limit-10", "limit-1000", "numa-port", "isolate", "three-vf")
 UNLIMITED = ("no-limit", "rare")
 READS = ("get-provider", "get-inventories", "get-traits", "get-usages")
 WRITES = ("put-inventories", "put-traits", "put-aggregates", "reshaper")
 
-# Why a target is missed, by its title. Whoever finds out writes it here.
+# Why a target is missed, by the title of the target. Add the explanation here once it is known.
 _ON_POSTGRESQL = (
-    "the target was set by the reference on MariaDB; on PostgreSQL, whose driver it has in C, the "
-    "reference takes a third less. Of roost's time a third is the server sending the answer"
+    "the target was set from the reference on MariaDB. On PostgreSQL the reference, whose driver "
+    "is written in C, takes a third less time. roost spends a third of its time sending the answer"
 )
 _AGGREGATES = (
-    "of aggregates the reference writes only what differs, and announces nothing. roost takes "
-    "five statements (guard, out, in, change record, writer's row), a third of it in the database"
+    "the reference writes only the aggregates that differ, and announces nothing. roost takes "
+    "five statements (guard, delete, insert, change record, writer's row), and a third of its time "
+    "is in the database"
 )
 REASONS: dict[str, str] = {
     "candidates, limit 10-1000, cloud-1000, PostgreSQL": _ON_POSTGRESQL,
     "candidates without limit, cloud-1000, PostgreSQL": _ON_POSTGRESQL,
     "candidates-then-PUT, ten clients, PostgreSQL, per second": (
-        "the reference searches a third faster on PostgreSQL than on MariaDB; roost is as fast on "
-        "both, and the processors are full"
+        "the reference searches a third faster on PostgreSQL than on MariaDB. roost is equally "
+        "fast on both, and all processors are busy"
     ),
     "PUT inventories, traits, aggregates; reshaper, MariaDB": _AGGREGATES,
     "PUT inventories, traits, aggregates; reshaper, PostgreSQL": _AGGREGATES,
@@ -34,8 +35,8 @@ REASONS: dict[str, str] = {
 START_PROVIDERS = 100_000
 MEMORY_BASE = 60_000_000
 
-# Less than this cannot be told from what the same request costs at another moment.
-TOLD_APART_MS = 0.2
+# Smaller differences are within the noise of the measurement.
+MEASURABLE_MS = 0.2
 
 
 class Verdict(NamedTuple):
@@ -47,15 +48,15 @@ class Verdict(NamedTuple):
     aim_met: bool
 
     @property
-    def word(self) -> str:
+    def text(self) -> str:
         if self.met:
             return "aim met" if self.aim_met else "met"
         reason = REASONS.get(self.title)
         return "not met" if reason is None else f"not met: {reason}"
 
 
-def ratio(result: WorldResult, key: str) -> float | None:
-    """How many times less processor time roost takes; at least, if the reference gave up."""
+def ratio(result: DatasetResult, key: str) -> float | None:
+    """How many times less processor time roost takes. A lower bound if the reference gave up."""
     theirs = result.timings.get("reference", {}).get(key)
     ours = result.timings.get("roost", {}).get(key)
     if theirs is None or ours is None or not theirs.cpu_ms:
@@ -65,27 +66,27 @@ def ratio(result: WorldResult, key: str) -> float | None:
     return theirs.cpu_ms / max(ours.cpu_ms, 1e-6)
 
 
-def place_ratio(result: WorldResult) -> float | None:
-    theirs, ours = result.placing.get("reference"), result.placing.get("roost")
+def placement_ratio(result: DatasetResult) -> float | None:
+    theirs, ours = result.placement_rates.get("reference"), result.placement_rates.get("roost")
     if theirs is None or ours is None:
         return None
-    # One that was just not finished is the most that a reference without any could have had.
+    # A reference without any placement is counted as if it had just finished one.
     return ours.per_second / (max(1, theirs.placements) / theirs.seconds)
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    return [*_world_verdicts(results), *_growth_verdicts(results)]
+    return [*_dataset_verdicts(results), *_growth_verdicts(results)]
 
 
-def _world_verdicts(results: Results) -> Iterator[Verdict]:
+def _dataset_verdicts(results: Results) -> Iterator[Verdict]:
     limited = "candidates, limit 10-1000"
-    for world, at_least, aim in (("cloud-1000", 200, 1000), ("cloud-10000", 1000, 5000)):
-        # At this size, only where the reference finishes.
-        yield from _less_cpu(results, f"{limited}, {world}", world, LIMITED, at_least, aim)
+    for dataset, at_least, aim in (("cloud-1000", 200, 1000), ("cloud-10000", 1000, 5000)):
+        # Only cases that the reference finishes count.
+        yield from _less_cpu(results, f"{limited}, {dataset}", dataset, LIMITED, at_least, aim)
     yield from _less_cpu(
         results, "candidates without limit, cloud-1000", "cloud-1000", UNLIMITED, 50, 100
     )
-    for result in _of(results, "cloud-1000"):
+    for result in _results_of(results, "cloud-1000"):
         ours = result.timings.get("roost", {}).get("wide")
         if ours is not None:
             yield _at_most(
@@ -96,8 +97,8 @@ def _world_verdicts(results: Results) -> Iterator[Verdict]:
                 (2, "2 ms"),
             )
     yield from _less_cpu(results, "PUT /allocations", "cloud-1000", ("put-allocations",), 8, 12)
-    for result in _of(results, "cloud-1000"):
-        found = place_ratio(result)
+    for result in _results_of(results, "cloud-1000"):
+        found = placement_ratio(result)
         if found is not None:
             yield _at_least_times(
                 f"candidates-then-PUT, ten clients, {result.database}, per second", found, 200, 500
@@ -143,27 +144,29 @@ def _growth_verdicts(results: Results) -> Iterator[Verdict]:
     yield _at_most(
         "a write of another process, seen at the next request",
         f"{extra[0]:.2f} ms at {first.hosts:,} hosts, {extra[1]:.2f} ms at {last.hosts:,}",
-        extra[1] / max(extra[0], TOLD_APART_MS),
+        extra[1] / max(extra[0], MEASURABLE_MS),
         (3, "proportional to the change"),
         (1.5, ""),
     )
 
 
 def start_point(points: list[GrowthResult]) -> GrowthResult:
-    """The cloud nearest to the size that the target names."""
+    """The result whose size is nearest to that of the target."""
     return min(points, key=lambda point: abs(point.providers - START_PROVIDERS))
 
 
-def _of(results: Results, world: str) -> list[WorldResult]:
-    return [result for result in results.worlds if result.world == world]
+def _results_of(results: Results, dataset: str) -> list[DatasetResult]:
+    return [result for result in results.datasets if result.dataset == dataset]
 
 
 def _less_cpu(
-    results: Results, title: str, world: str, keys: tuple[str, ...], at_least: float, aim: float
+    results: Results, title: str, dataset: str, keys: tuple[str, ...], at_least: float, aim: float
 ) -> Iterator[Verdict]:
-    """The worst of some cases, on each database where all of them were measured."""
-    for result in _of(results, world):
-        if not all(key in result.timings.get(side, {}) for side in SIDES for key in keys):
+    """The worst of these cases, on each database on which all of them were measured."""
+    for result in _results_of(results, dataset):
+        if not all(
+            key in result.timings.get(service, {}) for service in SERVICE_NAMES for key in keys
+        ):
             continue
         found = {key: value for key in keys if (value := ratio(result, key)) is not None}
         if found:

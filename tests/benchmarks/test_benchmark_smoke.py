@@ -1,4 +1,4 @@
-"""The benchmark runs from end to end on a tiny cloud, and leaves no row out. No times asserted."""
+"""The benchmark runs end to end on a tiny cloud and reports every row. Times are not asserted."""
 
 import subprocess
 import sys
@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.beyond import CASES as BEYOND_CASES
-from benchmarks.crowd import CLIENTS
+from benchmarks.contention import CLIENTS
+from benchmarks.extensions import CASES as EXTENSION_CASES
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 300
@@ -19,7 +19,7 @@ WRITES = {"put-allocations", "put-inventories", "put-traits", "put-aggregates", 
 
 
 def benchmark(folder: Path, *arguments: str) -> tuple[str, Any]:
-    """What it printed, and what it saved."""
+    """Run the benchmark; return what it printed and what it saved."""
     path = folder / "results.json"
     short = ("--quick", "--seconds", "0.3", "--give-up", "5")
     command = [sys.executable, "-m", "benchmarks", *short, "--json", str(path), *arguments]
@@ -31,24 +31,24 @@ def benchmark(folder: Path, *arguments: str) -> tuple[str, Any]:
 
 
 def failures(timings: dict[str, Any]) -> dict[str, str]:
-    """Why there are no numbers, by case."""
+    """The reasons for missing numbers, by case."""
     return {key: timing["failure"] for key, timing in timings.items() if timing.get("failure")}
 
 
-class TestOneWorld:
-    def test_both_sides_have_every_row_and_find_the_same(self, tmp_path: Path) -> None:
+class TestOneDataset:
+    def test_both_services_have_every_row_and_find_the_same(self, tmp_path: Path) -> None:
         printed, saved = benchmark(tmp_path, "--world", "flat-50", "--database", "sqlite")
-        [world] = saved["worlds"]
-        assert set(world["timings"]) == {"reference", "roost"}
-        for side, timings in world["timings"].items():
+        [dataset] = saved["worlds"]
+        assert set(dataset["timings"]) == {"reference", "roost"}
+        for service, timings in dataset["timings"].items():
             assert set(timings) == SEARCHES | READS | WRITES
-            assert side in world["placing"]
-        # What the reference cannot do (eight devices by eight groups, and sometimes writes of
-        # several processes to one SQLite file) is a row, too.
-        assert failures(world["timings"]["roost"]) == {}
-        assert "wide" in failures(world["timings"]["reference"])
-        # Those that differ in their limit alone are compared together.
-        assert {one["key"]: one["same"] for one in world["comparisons"]} == dict.fromkeys(
+            assert service in dataset["placing"]
+        # Cases that the reference cannot do (eight devices by eight groups, and sometimes writes
+        # by several processes to one SQLite file) have a row, too.
+        assert failures(dataset["timings"]["roost"]) == {}
+        assert "wide" in failures(dataset["timings"]["reference"])
+        # Cases that differ only in their limit are compared together.
+        assert {one["key"]: one["same"] for one in dataset["comparisons"]} == dict.fromkeys(
             ("limit-10", "rare", "wide"), True
         )
         for title in ("VCPU+MEMORY+DISK, limit=10", "POST /reshaper of one tree", "ten clients"):
@@ -64,24 +64,24 @@ class TestGrowth:
         assert all(point["memory_resident"] > 0 for point in saved["growth"])
 
 
-class TestCrowd:
+class TestContention:
     def test_has_a_point_for_each_number_of_clients(self, tmp_path: Path) -> None:
         printed, saved = benchmark(tmp_path, "--no-worlds", "--no-growth", "--database", "sqlite")
         [crowd] = saved["crowds"]
-        for side in ("reference", "roost"):
-            points = {(point["case"], point["clients"]) for point in crowd["points"][side]}
+        for service in ("reference", "roost"):
+            points = {(point["case"], point["clients"]) for point in crowd["points"][service]}
             assert points == {(case, n) for case in ("hot", "spread") for n in CLIENTS}
         ours = crowd["points"]["roost"]
         assert all(point["claims"] > 0 and not point["failures"] for point in ours)
         assert "as clients are added" in printed
 
 
-class TestBeyond:
+class TestExtensions:
     def test_has_a_row_for_each_case(self, tmp_path: Path) -> None:
         nothing_else = ("--no-worlds", "--no-growth", "--no-crowd", "--database", "sqlite")
         printed, saved = benchmark(tmp_path, *nothing_else, "--beyond", "--hosts", "100")
         [beyond] = saved["beyond"]
-        assert set(beyond["timings"]) == {case.key for case, _ in BEYOND_CASES}
+        assert set(beyond["timings"]) == {case.key for case, _ in EXTENSION_CASES}
         assert failures(beyond["timings"]) == {}
         assert "Beyond the API" in printed
 

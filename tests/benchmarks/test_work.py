@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
+from benchmarks.datasets import Dataset, add_wide_host, build
 from benchmarks.load import Dump, create_schema
 from benchmarks.requests import CASES, Case
-from benchmarks.worlds import World, add_wide_host, build
 from roost.api.handlers.candidates import JsonLayout, parse
 from roost.api.versions import VERSION_MAX
 from roost.model import ConsumerChange, ProviderSummary
@@ -51,18 +51,18 @@ class CountingLayout(JsonLayout):
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
+def dataset() -> Dataset:
     made = build(f"cloud-{HOSTS}")
     add_wide_host(made)
     return made
 
 
 @pytest.fixture(scope="module")
-def database_url(world: World, tmp_path_factory: pytest.TempPathFactory) -> str:
+def database_url(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("cloud")
     url = f"sqlite:///{folder}/cloud.db"
     create_schema(url)
-    Dump(world, Path(folder)).load(url)
+    Dump(dataset, Path(folder)).load(url)
     store = Store.open(url)
     migrate.sync(store.engine)
     standard_names.synchronise(store)

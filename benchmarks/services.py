@@ -1,4 +1,4 @@
-"""The two that are measured, each as real processes that listen on a loopback port."""
+"""The two services that are measured, each as real processes that listen on a loopback port."""
 
 import importlib.metadata
 import os
@@ -15,13 +15,13 @@ import psutil
 
 from benchmarks.client import Connection, Request, TooSlow
 from benchmarks.load import reference_url
-from benchmarks.processes import family
+from benchmarks.processes import process_tree
 from servers import free_port
 
 PROCESSES = 2
-# Where the database is on the same machine more would only get in each other's way.
+# The database runs on the same machine, so more threads would only compete for its processors.
 ROOST_THREADS = 2
-# As many as the reference's own performance jobs give it.
+# The reference's own performance jobs use this number.
 REFERENCE_THREADS = 25
 REFERENCE_MEGABYTES_MAX = 6144
 START_SECONDS_MAX = 300
@@ -29,7 +29,7 @@ STOP_SECONDS_MAX = 20
 WARM_UP_CONNECTIONS = 8
 REQUEST_SECONDS_MAX = 120
 
-# One file for both: roost reads the reference's options. Requests are not logged on either side.
+# Both services read this file: roost has the reference's options. Neither logs requests.
 CONFIGURATION = """\
 [DEFAULT]
 debug = false
@@ -47,8 +47,8 @@ max_overflow = 100
 """
 
 
-class Side:
-    """A service on a database that is ready for it."""
+class Service:
+    """A service that runs on a database with tables and rows."""
 
     name: ClassVar[str]
 
@@ -57,7 +57,7 @@ class Side:
         self.processes = processes
         self.database_url = database_url
         self.start_seconds = 0.0
-        # Whether searches with a limit give a random sample.
+        # Whether searches with a limit return a random sample.
         self.randomize = False
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
@@ -86,12 +86,12 @@ class Side:
         return self
 
     def restart(self) -> None:
-        """Begin anew, in the middle of whatever it does."""
+        """Kill the service, whatever it is doing, and start it again."""
         self._kill()
         self._start()
 
     def warm_up(self, request: Request) -> None:
-        """Let every process have answered: which of them gets a connection is left to chance."""
+        """Send enough requests that every process answers one: the kernel chooses the process."""
         for _ in range(WARM_UP_CONNECTIONS * self.processes):
             with self.connect() as connection:
                 connection.send(request)
@@ -108,11 +108,11 @@ class Side:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                # A Ctrl-C in the terminal is for the benchmark, which then stops the service.
+                # Ctrl-C in the terminal must reach the benchmark only; it then stops the service.
                 start_new_session=True,
             )
         try:
-            self._wait()
+            self._wait_until_ready()
         except BaseException:
             self._stop()
             raise
@@ -126,8 +126,8 @@ class Side:
     ) -> None:
         self._stop()
 
-    def _wait(self) -> None:
-        """Until it answers a search, for which everything must be there."""
+    def _wait_until_ready(self) -> None:
+        """Wait until the service answers a search, which needs the database and the index."""
         request = Request("GET", "/allocation_candidates?resources=VCPU:1&limit=1")
         deadline = time.monotonic() + START_SECONDS_MAX
         assert self._process is not None
@@ -157,14 +157,14 @@ class Side:
             self._kill()
 
     def _kill(self) -> None:
-        # The whole group, or workers would outlive the main process.
-        members = list(family(self.process_id))
+        # Kill the whole process group. Otherwise the workers would outlive the main process.
+        members = list(process_tree(self.process_id))
         os.killpg(self.process_id, signal.SIGKILL)
         psutil.wait_procs(members, STOP_SECONDS_MAX)
 
 
-class Reference(Side):
-    """OpenStack Placement under uwsgi, without a process in front that would cost extra."""
+class ReferenceService(Service):
+    """OpenStack Placement under uwsgi, without a router process, which would cost extra time."""
 
     name = "reference"
 
@@ -185,7 +185,7 @@ class Reference(Side):
             "--die-on-term",
             "--no-orphans",
             "--disable-logging",
-            # Some requests would take hours and all memory. The client gives up first.
+            # Some requests would take hours and all memory. The client gives up before uwsgi does.
             *("--harakiri", str(REQUEST_SECONDS_MAX + 30)),
             *("--limit-as", str(REFERENCE_MEGABYTES_MAX)),
         ]
@@ -197,7 +197,7 @@ class Reference(Side):
         }
 
 
-class Roost(Side):
+class RoostService(Service):
     name = "roost"
 
     def command(self) -> list[str]:

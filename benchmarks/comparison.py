@@ -1,7 +1,8 @@
-"""Do both find the same? Without `limit` the same set; with it, members of that set.
+"""Compares the candidates that both services find.
 
-Where the reference is known to be wrong, what it has right must be among roost's candidates, and
-all of roost's candidates must be what was asked for.
+Without `limit` both must find the same set; with it, they must return members of that set. Where
+the reference is known to be wrong, its correct candidates must be among roost's, and every
+candidate of roost must match the request.
 """
 
 import json
@@ -12,9 +13,9 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from benchmarks.client import Connection, Request
+from benchmarks.datasets import WIDE_DEVICES
 from benchmarks.requests import Case
 from benchmarks.results import Comparison
-from benchmarks.worlds import WIDE_DEVICES
 
 LIMITS = (10, 1000)
 
@@ -27,21 +28,21 @@ class Candidate(NamedTuple):
     mappings: Mappings
 
 
-class Answered(NamedTuple):
+class SearchResult(NamedTuple):
     candidates: list[Candidate]
-    # What is said of each provider; lists in it have no order that clients may rely on.
+    # By provider. Lists in a summary are sorted, because their order is not defined.
     summaries: Mapping[str, Any]
 
 
 def compare(case: Case, reference: Connection | None, roost: Connection) -> Comparison:
-    """Compare one search. Without the reference, roost is held against the request alone."""
+    """Compare one search. Without the reference, check roost against the request only."""
     assert case.query is not None
-    ours = ask(roost, case.query)
-    problems = [*repeated("roost", ours), *wrong_limits(case.query, roost, ours)]
-    strange = [one for one in ours.candidates if not is_what_was_asked(one, case.query)]
-    problems += [f"{len(strange)} candidates of roost are not what was asked for"] * bool(strange)
+    ours = search(roost, case.query)
+    problems = [*find_repeated("roost", ours), *check_limits(case.query, roost, ours)]
+    invalid = [one for one in ours.candidates if not matches_request(one, case.query)]
+    problems += [f"{len(invalid)} candidates of roost do not match the request"] * bool(invalid)
     if case.key == "wide":
-        # Each device once: every order of the devices, and no other way.
+        # Each group takes one device, so there is one candidate for each order of the devices.
         expected = math.factorial(WIDE_DEVICES)
         text = f"{len(ours.candidates)} candidates of {expected}; {case.exception}"
         if len(ours.candidates) != expected:
@@ -49,19 +50,19 @@ def compare(case: Case, reference: Connection | None, roost: Connection) -> Comp
     elif reference is None:
         text = f"{len(ours.candidates)} candidates, not compared with the reference"
     else:
-        theirs = ask(reference, case.query)
+        theirs = search(reference, case.query)
         text, different = differences(case, theirs, ours)
         problems += different
     return Comparison(key=case.key, same=not problems, text="; ".join(problems) or text)
 
 
-def ask(connection: Connection, query: str) -> Answered:
+def search(connection: Connection, query: str) -> SearchResult:
     target = f"/allocation_candidates?{query}"
     answer = connection.send(Request("GET", target))
     if answer.status != 200:
         raise RuntimeError(f"GET {target}: {answer.status} {answer.body[:500].decode()}")
     body = json.loads(answer.body)
-    return Answered(
+    return SearchResult(
         [read_candidate(one) for one in body["allocation_requests"]],
         {
             provider: {**summary, "traits": sorted(summary["traits"])}
@@ -81,12 +82,12 @@ def read_candidate(body: Mapping[str, Any]) -> Candidate:
     )
 
 
-def differences(case: Case, theirs: Answered, ours: Answered) -> tuple[str, list[str]]:
-    """What to say if all is well, and what is not."""
+def differences(case: Case, theirs: SearchResult, ours: SearchResult) -> tuple[str, list[str]]:
+    """The text to report if both agree, and a list of differences."""
     assert case.query is not None
     reference, roost = set(theirs.candidates), set(ours.candidates)
     if case.exception and reference != roost:
-        right = {one for one in reference if is_what_was_asked(one, case.query)}
+        right = {one for one in reference if matches_request(one, case.query)}
         text = (
             f"{len(roost)} candidates; the reference has {len(right)} of them and "
             f"{len(reference - right)} wrong ones: {case.exception}"
@@ -104,38 +105,38 @@ def differences(case: Case, theirs: Answered, ours: Answered) -> tuple[str, list
     return f"the same {len(roost)} candidates", problems
 
 
-def repeated(name: str, answered: Answered) -> list[str]:
-    extra = len(answered.candidates) - len(set(answered.candidates))
+def find_repeated(name: str, result: SearchResult) -> list[str]:
+    extra = len(result.candidates) - len(set(result.candidates))
     return [f"{name} repeats {extra} candidates"] if extra else []
 
 
-def wrong_limits(query: str, connection: Connection, whole: Answered) -> list[str]:
-    """With a limit: as many as asked for, each once, each a member of the whole."""
+def check_limits(query: str, connection: Connection, whole: SearchResult) -> list[str]:
+    """With a limit, roost must return that many distinct candidates out of the whole set."""
     problems = []
     for limit in LIMITS:
-        some = ask(connection, f"{query}&limit={limit}")
+        some = search(connection, f"{query}&limit={limit}")
         expected = min(limit, len(set(whole.candidates)))
         if len(set(some.candidates)) != expected or len(some.candidates) != expected:
             problems.append(f"limit={limit} gives {len(some.candidates)}, not {expected}")
-        strangers = set(some.candidates) - set(whole.candidates)
-        if strangers:
-            problems.append(f"limit={limit} gives {len(strangers)} that are not without it")
+        unexpected = set(some.candidates) - set(whole.candidates)
+        if unexpected:
+            problems.append(f"limit={limit} gives {len(unexpected)} that the whole set lacks")
     return problems
 
 
-def is_what_was_asked(candidate: Candidate, query: str) -> bool:
-    """The amounts asked for, no more and no less, and isolated groups apart."""
+def matches_request(candidate: Candidate, query: str) -> bool:
+    """Whether the candidate has exactly the requested amounts and keeps isolated groups apart."""
     parameters = parse_qs(query)
-    asked: Counter[str] = Counter()
+    requested: Counter[str] = Counter()
     for key, values in parameters.items():
         if key.startswith("resources"):
             for pair in values[0].split(","):
-                name, _, wanted = pair.partition(":")
-                asked[name] += int(wanted)
+                name, _, amount = pair.partition(":")
+                requested[name] += int(amount)
     given: Counter[str] = Counter()
-    for _, name, amount in candidate.amounts:
-        given[name] += amount
-    if asked != given:
+    for _, name, used in candidate.amounts:
+        given[name] += used
+    if requested != given:
         return False
     if parameters.get("group_policy") == ["isolate"]:
         served = [providers for suffix, providers in candidate.mappings if suffix]

@@ -1,6 +1,7 @@
-"""More and more clients at once, each claiming: from one provider that all want, or here and there.
+"""Measures claims by growing numbers of concurrent clients, with and without contention.
 
-What all want is storage that is shared: each claim takes a little of it beside a host's processors.
+With contention every claim takes some storage from one sharing provider, in addition to the
+processors of a host. Without contention each claim takes processors of a random host only.
 """
 
 import json
@@ -9,7 +10,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,49 +18,57 @@ from typing import Any
 from benchmarks.client import Connection, Request, TooSlow
 from benchmarks.databases import Database
 from benchmarks.load import create_schema
-from benchmarks.results import CrowdPoint, CrowdResult
-from benchmarks.sides import Side
+from benchmarks.measure import ShowProgress
+from benchmarks.results import ContentionPoint, ContentionResult
+from benchmarks.services import Service
 
 CLIENTS = (1, 2, 5, 10, 20, 50)
 HOSTS = 200
-# Nothing gets full: what is measured is how clients get in each other's way.
+# No provider gets full, so the only thing that slows clients down is other clients.
 HOST_VCPUS = 1_000_000
 STORAGE_DISK = 2_000_000_000
 CASES = {"hot": "from storage that all share", "spread": f"from one of {HOSTS} hosts"}
 
-Say = Callable[[str], None]
 
-
-def crowd(database: Database, sides: Sequence[type[Side]], seconds: float, say: Say) -> CrowdResult:
-    """Every number of clients, both cases, one side after the other."""
-    result = CrowdResult(database=database.title)
+def measure_contention(
+    database: Database,
+    services: Sequence[type[Service]],
+    seconds: float,
+    show_progress: ShowProgress,
+) -> ContentionResult:
+    """Measure both cases with every number of clients, one service after the other."""
+    result = ContentionResult(database=database.title)
     with tempfile.TemporaryDirectory(prefix="roost-benchmark-") as path:
-        for kind in sides:
+        for kind in services:
             url = database.create_database()
             try:
                 create_schema(url)
-                with kind(url, Path(path)) as side:
-                    result.points[side.name] = list(measure_side(side, seconds, say))
+                with kind(url, Path(path)) as service:
+                    result.points[service.name] = list(
+                        measure_service(service, seconds, show_progress)
+                    )
             finally:
                 database.drop_database(url)
     return result
 
 
-def measure_side(side: Side, seconds: float, say: Say) -> list[CrowdPoint]:
-    with side.connect() as connection:
+def measure_service(
+    service: Service, seconds: float, show_progress: ShowProgress
+) -> list[ContentionPoint]:
+    with service.connect() as connection:
         hosts = [make_provider(connection, f"host{n}", VCPU=HOST_VCPUS) for n in range(HOSTS)]
         storage = make_provider(connection, "storage", DISK_GB=STORAGE_DISK)
     points = []
     for case in CASES:
         shared = storage if case == "hot" else None
         for count in CLIENTS:
-            say(f"{side.name}: {count} clients claim {CASES[case]}")
-            points.append(measure_point(side, case, count, hosts, shared, seconds))
+            show_progress(f"{service.name}: {count} clients claim {CASES[case]}")
+            points.append(measure_point(service, case, count, hosts, shared, seconds))
     return points
 
 
 def make_provider(connection: Connection, name: str, **totals: int) -> str:
-    """A provider with inventories: its UUID."""
+    """Create a provider with inventories and return its UUID."""
     provider = str(uuid.uuid4())
     send(connection, "POST", "/resource_providers", {"name": name, "uuid": provider})
     body = {
@@ -77,18 +86,23 @@ def send(connection: Connection, method: str, target: str, body: Any) -> None:
 
 
 def measure_point(
-    side: Side, case: str, count: int, hosts: Sequence[str], shared: str | None, seconds: float
-) -> CrowdPoint:
+    service: Service,
+    case: str,
+    count: int,
+    hosts: Sequence[str],
+    shared: str | None,
+    seconds: float,
+) -> ContentionPoint:
     start = threading.Barrier(count + 1)
 
     def run(number: int) -> list[int]:
-        chance = random.Random(f"{case}-{count}-{number}")
+        rng = random.Random(f"{case}-{count}-{number}")
         statuses: list[int] = []
-        with side.connect() as connection:
+        with service.connect() as connection:
             start.wait()
             deadline = time.monotonic() + seconds
             while time.monotonic() < deadline:
-                request = claim(chance.choice(hosts), shared)
+                request = claim(rng.choice(hosts), shared)
                 try:
                     statuses.append(connection.send(request).status)
                 except (TooSlow, OSError):
@@ -102,7 +116,7 @@ def measure_point(
         statuses = [status for each in running for status in each.result()]
         elapsed = time.monotonic() - began
     claims, refused = statuses.count(204), statuses.count(409)
-    return CrowdPoint(
+    return ContentionPoint(
         case=case,
         clients=count,
         claims=claims,

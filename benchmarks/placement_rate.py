@@ -1,4 +1,4 @@
-"""Ten clients at once: each searches, chooses one candidate at random, and claims it."""
+"""Measures ten concurrent clients that each search, choose a candidate at random, and claim it."""
 
 import multiprocessing
 import random
@@ -14,30 +14,30 @@ from benchmarks.client import Connection, Request, TooSlow
 from benchmarks.load import CONSUMER_TYPE
 from benchmarks.processes import cpu_seconds
 from benchmarks.requests import MACHINE
-from benchmarks.results import Placing
-from benchmarks.sides import REQUEST_SECONDS_MAX, Side
+from benchmarks.results import PlacementRate
+from benchmarks.services import REQUEST_SECONDS_MAX, Service
 
 CLIENTS = 10
-# Few enough that the smallest cloud of the published table is far from full afterwards.
+# Few enough that the smallest cloud in docs/performance.md is far from full afterwards.
 PLACEMENTS_MAX = 5_000
 SEARCH = Request("GET", f"/allocation_candidates?resources={MACHINE}&limit=10")
 READY_SECONDS_MAX = 60
 
-# What a claim has beside the chosen candidate, whose bytes go back as they came.
+# The rest of a claim. The client sends the bytes of the chosen candidate back unchanged.
 CLAIM_END = (
     b',"project_id":"project-1","user_id":"user-1","consumer_generation":null,'
     b'"consumer_type":"' + CONSUMER_TYPE.encode() + b'"}'
 )
 
 
-class Found(msgspec.Struct):
-    """All that the client reads of an answer."""
+class Candidates(msgspec.Struct):
+    """The only part of an answer that the client reads."""
 
     allocation_requests: list[msgspec.Raw]
 
 
-class Full(Exception):
-    """Nothing fits any more: a small cloud, a long run."""
+class NothingFits(Exception):
+    """The cloud is full, after a long run on a small one."""
 
 
 class Count(NamedTuple):
@@ -47,14 +47,16 @@ class Count(NamedTuple):
     example: str = ""
 
 
-def place(side: Side, database_id: int | None, seconds: float) -> Placing:
-    """Let ten clients, each a process, work for that long; and finish what they began."""
+def measure_placement_rate(
+    service: Service, database_id: int | None, seconds: float
+) -> PlacementRate:
+    """Run ten clients, each in its own process, for that long and until their last answer."""
     context = multiprocessing.get_context("spawn")
     start, counts, ready = context.Event(), context.Queue(), context.Queue()
     clients = [
         context.Process(
             target=run_client,
-            args=(side.port, number, seconds, start, ready, counts),
+            args=(service.port, number, seconds, start, ready, counts),
             daemon=True,
         )
         for number in range(CLIENTS)
@@ -64,7 +66,7 @@ def place(side: Side, database_id: int | None, seconds: float) -> Placing:
     for _ in clients:
         ready.get(timeout=READY_SECONDS_MAX)
     databases = [] if database_id is None else [database_id]
-    service_before, database_before = cpu_seconds([side.process_id]), cpu_seconds(databases)
+    service_before, database_before = cpu_seconds([service.process_id]), cpu_seconds(databases)
     began = time.monotonic()
     start.set()
     total, example = Count(), ""
@@ -73,18 +75,18 @@ def place(side: Side, database_id: int | None, seconds: float) -> Placing:
         total = Count(*(a + b for a, b in zip(total[:3], count[:3], strict=True)))
         example = count.example or example
     elapsed = time.monotonic() - began
-    service = cpu_seconds([side.process_id]) - service_before
-    database = cpu_seconds(databases) - database_before
+    service_cpu = cpu_seconds([service.process_id]) - service_before
+    database_cpu = cpu_seconds(databases) - database_before
     for client in clients:
         client.join()
-    return Placing(
+    return PlacementRate(
         placements=total.placements,
         conflicts=total.conflicts,
         failures=total.failures,
         seconds=elapsed,
         example=example,
-        cpu_service_ms=service * 1000 / max(1, total.placements),
-        cpu_database_ms=database * 1000 / max(1, total.placements),
+        cpu_service_ms=service_cpu * 1000 / max(1, total.placements),
+        cpu_database_ms=database_cpu * 1000 / max(1, total.placements),
     )
 
 
@@ -96,8 +98,8 @@ def run_client(
     ready: "Queue[int]",
     counts: "Queue[Count]",
 ) -> None:
-    chance = random.Random(number)
-    decoder = msgspec.json.Decoder(Found)
+    rng = random.Random(number)
+    decoder = msgspec.json.Decoder(Candidates)
     count = Count()
     with Connection(port, seconds_max=REQUEST_SECONDS_MAX) as connection:
         ready.put(number)
@@ -105,8 +107,8 @@ def run_client(
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and count.placements < PLACEMENTS_MAX // CLIENTS:
             try:
-                count = place_one(connection, decoder, chance, count)
-            except Full:
+                count = place_one(connection, decoder, rng, count)
+            except NothingFits:
                 break
             except (TooSlow, ConnectionError):
                 count = count._replace(failures=count.failures + 1)
@@ -115,19 +117,19 @@ def run_client(
 
 def place_one(
     connection: Connection,
-    decoder: "msgspec.json.Decoder[Found]",
-    chance: random.Random,
+    decoder: "msgspec.json.Decoder[Candidates]",
+    rng: random.Random,
     count: Count,
 ) -> Count:
-    """One more placement, or why not."""
+    """Try one placement and count its outcome."""
     answer = connection.send(SEARCH)
     if answer.status != 200:
         example = answer.body[:500].decode(errors="replace")
         return count._replace(failures=count.failures + 1, example=example)
     candidates = decoder.decode(answer.body).allocation_requests
     if not candidates:
-        raise Full
-    body = bytes(chance.choice(candidates)).rstrip()[:-1] + CLAIM_END
+        raise NothingFits
+    body = bytes(rng.choice(candidates)).rstrip()[:-1] + CLAIM_END
     answer = connection.send(Request("PUT", f"/allocations/{uuid.uuid4()}", body))
     if answer.status == 204:
         return count._replace(placements=count.placements + 1)
