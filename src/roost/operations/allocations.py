@@ -1,21 +1,22 @@
 """Allocations: what consumers hold, replaced, deleted and read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from roost.claims import check_capacity
-from roost.errors import ConsumerNotFound
-from roost.model import ConsumerAllocations, ConsumerChange, ProviderConsumers
-from roost.operations.optimistic import write
-from roost.operations.replacement import (
-    check_consumer_generations,
-    find_class_ids,
-    providers_to_advance,
-    read_current,
-    save_consumers,
+from roost.claims import (
+    InventoryState,
+    check_capacity,
+    check_consumer_generation,
+    requested_classes,
 )
+from roost.errors import ConsumerNotFound, UnknownProvider
+from roost.model import ConsumerAllocations, ConsumerChange, ProviderConsumers, Value
+from roost.operations.optimistic import write
 from roost.operations.state_readers import StateReader
 from roost.service.service import Roost
 from roost.settings import Settings
+from roost.store.tables.allocations import NewHolding
+from roost.store.tables.consumers import ConsumerRecord, ConsumerRow, Holding
+from roost.store.tables.providers import ProviderState
 from roost.store.transaction import Transaction
 
 
@@ -74,3 +75,195 @@ def read_consumer(roost: Roost, *, consumer_uuid: str) -> ConsumerAllocations | 
 def read_provider_consumers(roost: Roost, *, provider_uuid: str) -> ProviderConsumers:
     """Which consumers hold what of one provider."""
     return roost.store.reads.provider_consumers(provider_uuid)
+
+
+# ---------------------------------------------------------------------------------------------
+# The steps of a replacement, which claims and reshapes share
+
+
+class CurrentState(Value, frozen=True, kw_only=True):
+    """The state that a replacement is judged by."""
+
+    consumers: Mapping[str, ConsumerRecord]  # those that exist, by UUID
+    providers: Mapping[str, ProviderState]  # those that exist, by UUID
+    inventories: Mapping[str, Mapping[str, InventoryState]]  # by provider UUID and class
+
+    @property
+    def holdings(self) -> list[Holding]:
+        return [held for consumer in self.consumers.values() for held in consumer.holdings]
+
+    @property
+    def released(self) -> dict[tuple[str, str], int]:
+        """What the consumers give back, by provider UUID and class."""
+        uuids = {provider.id: provider.uuid for provider in self.providers.values()}
+        names = {
+            each.class_id: name
+            for by_class in self.inventories.values()
+            for name, each in by_class.items()
+        }
+        amounts: dict[tuple[str, str], int] = {}
+        for held in self.holdings:
+            if held.provider_id in uuids and held.class_id in names:
+                key = uuids[held.provider_id], names[held.class_id]
+                amounts[key] = amounts.get(key, 0) + held.used
+        return amounts
+
+
+def check_consumer_generations(
+    consumers: Mapping[str, ConsumerRecord], changes: Sequence[ConsumerChange]
+) -> None:
+    """Refuse clients that saw other generations of the consumers."""
+    for change in changes:
+        current = consumers.get(change.consumer_uuid)
+        # Placement leaves records of consumers that hold nothing. To clients they do not exist.
+        generation = current.generation if current is not None and current.holdings else None
+        check_consumer_generation(change, generation)
+
+
+def read_current(
+    state: StateReader,
+    changes: Sequence[ConsumerChange],
+    consumers: Mapping[str, ConsumerRecord],
+    provider_uuids: Iterable[str] = (),
+) -> CurrentState:
+    """Everything that the decision needs. Providers are locked before their usage is read."""
+    named = {uuid for change in changes for uuid in change.allocations}
+    emptied = {
+        held.provider_id
+        for change in changes
+        if not change.allocations and change.consumer_uuid in consumers
+        for held in consumers[change.consumer_uuid].holdings
+    }
+    uuids = named.union(provider_uuids)
+    providers = state.providers(uuids, emptied)
+    for change in changes:
+        for uuid in change.allocations:
+            if uuid not in providers:
+                raise UnknownProvider(uuid)
+    named_providers = {uuid: providers[uuid] for uuid in uuids if uuid in providers}
+    inventories = state.inventories([provider.id for provider in named_providers.values()])
+    return CurrentState(
+        consumers=consumers,
+        providers=providers,
+        inventories={uuid: inventories[provider.id] for uuid, provider in named_providers.items()},
+    )
+
+
+def find_class_ids(
+    state: StateReader, current: CurrentState, changes: Sequence[ConsumerChange]
+) -> Mapping[str, int]:
+    """The ids of all requested classes; refuses unknown ones."""
+    if not state.reads_tables:
+        return state.class_ids(requested_classes(changes))
+    ids = {
+        name: each.class_id
+        for by_class in current.inventories.values()
+        for name, each in by_class.items()
+    }
+    missing = requested_classes(changes) - ids.keys()
+    # The inventories carry the names, so only a request that is refused costs another read.
+    return {**ids, **state.class_ids(missing)} if missing else ids
+
+
+def providers_to_advance(current: CurrentState, changes: Sequence[ConsumerChange]) -> set[str]:
+    """The UUIDs of providers whose generation moves, as existing clients expect it.
+
+    Those that are allocated from, and those of a consumer that is left with nothing. A provider
+    that a consumer leaves for another keeps its generation.
+    """
+    moved = {uuid for change in changes for uuid in change.allocations}
+    uuids = {provider.id: provider.uuid for provider in current.providers.values()}
+    for change in changes:
+        consumer = current.consumers.get(change.consumer_uuid)
+        if consumer is not None and not change.allocations:
+            moved.update(uuids[held.provider_id] for held in consumer.holdings)
+    return moved
+
+
+def save_consumers(
+    tx: Transaction,
+    current: CurrentState,
+    changes: Sequence[ConsumerChange],
+    class_ids: Mapping[str, int],
+    settings: Settings,
+) -> None:
+    """Write consumers, guarded by their generations, and then what they hold."""
+    kept = [change for change in changes if change.allocations]
+    if kept:
+        rows = _rows(tx, current, kept, settings)
+        tx.consumers.update(
+            [
+                (current.consumers[uuid], row)
+                for uuid, row in rows.items()
+                if uuid in current.consumers
+            ]
+        )
+        tx.consumers.insert(row for uuid, row in rows.items() if uuid not in current.consumers)
+    tx.consumers.delete(
+        [
+            current.consumers[change.consumer_uuid]
+            for change in changes
+            if not change.allocations and change.consumer_uuid in current.consumers
+        ]
+    )
+    tx.allocations.replace(
+        current.holdings,
+        [
+            NewHolding(
+                consumer_uuid=_stored_uuid(current, change),
+                provider_id=current.providers[provider_uuid].id,
+                class_id=class_ids[name],
+                used=amount,
+            )
+            for change in kept
+            for provider_uuid, resources in change.allocations.items()
+            for name, amount in resources.items()
+        ],
+    )
+
+
+def _stored_uuid(current: CurrentState, change: ConsumerChange) -> str:
+    consumer = current.consumers.get(change.consumer_uuid)
+    return consumer.uuid if consumer is not None else change.consumer_uuid
+
+
+def _rows(
+    tx: Transaction, current: CurrentState, changes: Sequence[ConsumerChange], settings: Settings
+) -> dict[str, ConsumerRow]:
+    """The new rows of consumers, by UUID."""
+    projects = {
+        change.consumer_uuid: _or_default(
+            change.project_id, settings.incomplete_consumer_project_id
+        )
+        for change in changes
+    }
+    users = {
+        change.consumer_uuid: _or_default(change.user_id, settings.incomplete_consumer_user_id)
+        for change in changes
+    }
+    types = {change.consumer_type for change in changes if change.consumer_type is not None}
+    ids = tx.consumers.references(
+        projects=set(projects.values()), users=set(users.values()), types=types
+    )
+    return {
+        change.consumer_uuid: ConsumerRow(
+            uuid=change.consumer_uuid,
+            project_id=ids.projects[projects[change.consumer_uuid]],
+            user_id=ids.users[users[change.consumer_uuid]],
+            type_id=_type_id(ids.types, change, current.consumers.get(change.consumer_uuid)),
+        )
+        for change in changes
+    }
+
+
+def _or_default(name: str | None, default: str) -> str:
+    return default if name is None else name
+
+
+def _type_id(
+    ids: Mapping[str, int], change: ConsumerChange, old: ConsumerRecord | None
+) -> int | None:
+    """Clients before 1.38 know no types; the consumer keeps the one it has."""
+    if change.consumer_type is not None:
+        return ids[change.consumer_type]
+    return old.type_id if old is not None else None

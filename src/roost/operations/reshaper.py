@@ -13,7 +13,7 @@ from roost.claims import (
 )
 from roost.errors import ProviderNotFound
 from roost.model import ConsumerChange, Inventory, InventoryChange
-from roost.operations.replacement import (
+from roost.operations.allocations import (
     CurrentState,
     check_consumer_generations,
     find_class_ids,

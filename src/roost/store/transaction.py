@@ -1,6 +1,6 @@
 """One write transaction, and the tables that a unit of work may touch through it."""
 
-from sqlalchemy import Connection
+from functools import cached_property
 
 from roost.store.change_record import ChangeRecord
 from roost.store.feed.positions import FeedPosition, read_unseen
@@ -9,7 +9,6 @@ from roost.store.tables.aggregates import Aggregates
 from roost.store.tables.allocations import Allocations
 from roost.store.tables.catalog import Classes, TraitNames
 from roost.store.tables.consumers import Consumers
-from roost.store.tables.id_cache import IdCache
 from roost.store.tables.idempotency import IdempotencyKeys
 from roost.store.tables.inventories import Inventories
 from roost.store.tables.providers import Providers
@@ -19,20 +18,47 @@ from roost.store.tables.trees import Trees
 
 
 class Transaction(Session):
-    """What a unit of work is given."""
+    """What a unit of work is given. Each table is made when the unit first uses it."""
 
-    def __init__(self, connection: Connection, id_cache: IdCache) -> None:
-        super().__init__(connection, id_cache)
-        self.providers = Providers(self)
-        self.trees = Trees(self)
-        self.inventories = Inventories(self)
-        self.traits = Traits(self)
-        self.aggregates = Aggregates(self)
-        self.consumers = Consumers(self)
-        self.allocations = Allocations(self)
-        self.classes = Classes(self)
-        self.trait_names = TraitNames(self)
-        self.idempotency_keys = IdempotencyKeys(self)
+    @cached_property
+    def providers(self) -> Providers:
+        return Providers(self)
+
+    @cached_property
+    def trees(self) -> Trees:
+        return Trees(self)
+
+    @cached_property
+    def inventories(self) -> Inventories:
+        return Inventories(self)
+
+    @cached_property
+    def traits(self) -> Traits:
+        return Traits(self)
+
+    @cached_property
+    def aggregates(self) -> Aggregates:
+        return Aggregates(self)
+
+    @cached_property
+    def consumers(self) -> Consumers:
+        return Consumers(self)
+
+    @cached_property
+    def allocations(self) -> Allocations:
+        return Allocations(self)
+
+    @cached_property
+    def classes(self) -> Classes:
+        return Classes(self)
+
+    @cached_property
+    def trait_names(self) -> TraitNames:
+        return TraitNames(self)
+
+    @cached_property
+    def idempotency_keys(self) -> IdempotencyKeys:
+        return IdempotencyKeys(self)
 
     def records_since(self, position: FeedPosition) -> list[ChangeRecord] | None:
         """What all writers committed after a position; None if the feed cannot tell any more."""
