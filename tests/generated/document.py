@@ -11,7 +11,7 @@ from typing import Any
 from generated.hostile import NAMES, UUIDS
 from generated.small_world import AGGREGATE_1, CN1, PROJECT, TRAIT
 from roost.api import openapi
-from roost.api.handlers.probes import OPEN_ROUTES
+from roost.api.probes import OPEN_ROUTES
 from roost.api.versions import VERSIONS
 
 _GOOD_VALUES = {

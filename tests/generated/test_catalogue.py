@@ -10,8 +10,8 @@ from generated.catalogue import VALID, Valid
 from generated.subject import Subject, plain_request
 from roost.api import openapi
 from roost.api.openapi import EXTENSION
+from roost.api.parsing.validation import validators_of
 from roost.api.routes import ROUTES, Route
-from roost.api.schemas import checks_of
 
 DOCUMENT = openapi.document(())
 
@@ -39,7 +39,7 @@ def test_a_valid_body_is_documented(valid: Valid) -> None:
         for form in forms
         if number(form[EXTENSION]["min-ver"]) <= version <= number(form[EXTENSION]["max-ver"])
     )
-    checks_of(form).exact.validate(valid.body)
+    validators_of(form).exact.validate(valid.body)
 
 
 @pytest.mark.parametrize("valid", [valid for valid in VALID if valid.query], ids=str)

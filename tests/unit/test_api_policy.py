@@ -12,7 +12,7 @@ from roost.api.access import policy as policy_module
 from roost.api.access.authentication import Identity
 from roost.api.access.policy import Policy, policy_of
 from roost.api.access.policy_rules import list_rules
-from roost.api.http.error_response import HttpError
+from roost.api.http_error import HttpError
 from roost.api.routes import ROUTES
 from roost.settings import Settings, SettingsError, load_settings
 
@@ -55,7 +55,7 @@ def test_every_route_has_a_documented_rule() -> None:
         for operation in rule.operations
     }
     assert documented == {
-        (route.rule, route.method, route.path) for route in ROUTES if route.rule is not None
+        (route.rule.name, route.method, route.path) for route in ROUTES if route.rule is not None
     }
 
 

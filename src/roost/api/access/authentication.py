@@ -8,7 +8,7 @@ import ipaddress
 from collections.abc import Callable
 from typing import Any
 
-from roost.api.http.error_response import HttpError
+from roost.api.http_error import HttpError
 from roost.model import Value
 
 Header = Callable[[str], str | None]

@@ -15,7 +15,7 @@ from oslo_policy import opts, policy
 
 from roost.api.access.authentication import Identity
 from roost.api.access.policy_rules import list_rules
-from roost.api.http.error_response import HttpError
+from roost.api.http_error import HttpError
 from roost.settings import Settings, SettingsError, library_configuration, load_settings
 
 LOG = logging.getLogger(__name__)

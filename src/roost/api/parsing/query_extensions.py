@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace as evolve
 
-from roost.api.http.error_response import HttpError
-from roost.api.http.error_table import QUERY_BAD_VALUE
+from roost.api.http_error import ErrorCode, HttpError
 from roost.api.parsing.query_string import Parameters, once
 from roost.api.parsing.request_groups import parse_same_subtree
 from roost.api.versions import VERSION_MAX, Version
@@ -123,4 +122,4 @@ def _refuse_unknown(name: str, named: Sequence[str], groups: Sequence[RequestGro
 
 
 def _bad(message: str) -> HttpError:
-    return HttpError(400, message, QUERY_BAD_VALUE)
+    return HttpError(400, message, ErrorCode.QUERY_BAD_VALUE)

@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl
 
-from roost.api import schemas
-from roost.api.http.error_response import HttpError
-from roost.api.http.error_table import QUERY_DUPLICATE_KEY
+from roost.api.http_error import ErrorCode, HttpError
 from roost.api.parsing.bodies import INTEGER_64_MAX
-from roost.api.schemas import Schema, canonical_uuid, is_uuid
+from roost.api.parsing.uuids import canonical_uuid, is_uuid
+from roost.api.parsing.validation import validate
+from roost.api.schemas import Schema
 from roost.api.versions import Version
 from roost.query import AggregateRule, TraitRule
 
@@ -39,10 +39,10 @@ def check(parameters: Parameters, schema: Schema) -> None:
     # A parameter that may not be repeated counts once, and which one depends on the parameter:
     # so both the last and the first must be good.
     last = {name: values[-1] for name, values in parameters.items()}
-    schemas.validate(last, schema, INVALID)
+    validate(last, schema, INVALID)
     first = {name: values[0] for name, values in parameters.items()}
     if first != last:
-        schemas.validate(first, schema, INVALID)
+        validate(first, schema, INVALID)
 
 
 def split(query_string: str) -> Parameters:
@@ -81,7 +81,9 @@ def once(parameters: Parameters, name: str) -> str | None:
     values = parameters.get(name, ())
     if len(values) > 1:
         raise HttpError(
-            400, f"Query parameter '{name}' may be specified only once.", QUERY_DUPLICATE_KEY
+            400,
+            f"Query parameter '{name}' may be specified only once.",
+            ErrorCode.QUERY_DUPLICATE_KEY,
         )
     return values[0] if values else None
 

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from roost.api.http.error_response import HttpError
-from roost.api.http.error_table import QUERY_BAD_VALUE, QUERY_MISSING_VALUE
+from roost.api.http_error import ErrorCode, HttpError
 from roost.api.parsing.query_string import (
     Parameters,
     conflicting_traits,
@@ -55,7 +54,7 @@ def _refuse_missing_resources(groups: Sequence[RequestGroup], version: Version) 
             raise HttpError(
                 400,
                 "There must be at least one resources or resources[$S] parameter.",
-                QUERY_MISSING_VALUE,
+                ErrorCode.QUERY_MISSING_VALUE,
             )
         return
     # Forbidden traits alone do not make an orphan, and two spaces follow the first full stop of
@@ -123,4 +122,4 @@ def parse_same_subtree(
 
 
 def _bad_subtree(message: str) -> HttpError:
-    return HttpError(400, message, QUERY_BAD_VALUE)
+    return HttpError(400, message, ErrorCode.QUERY_BAD_VALUE)
