@@ -5,7 +5,7 @@ from typing import Any
 
 from roost.api.http_error import HttpError
 from roost.api.parsing.bodies import to_integer
-from roost.api.parsing.uuids import canonical_uuid, is_uuid
+from roost.api.parsing.uuids import canonical_provider_uuids, canonical_uuid, is_uuid
 from roost.api.versions import Version
 from roost.model import ConsumerChange, Resources
 
@@ -46,10 +46,11 @@ def _parse_allocations(allocations: Any) -> dict[str, Resources]:
         pairs = [(uuid, entry["resources"]) for uuid, entry in allocations.items()]
     else:  # the list of versions before 1.12
         pairs = [(entry["resource_provider"]["uuid"], entry["resources"]) for entry in allocations]
+    canonical = canonical_provider_uuids(uuid for uuid, _ in pairs)
     merged: dict[str, dict[str, int]] = {}
     for uuid, resources in pairs:
-        # A list may name a provider twice; the later amount of a class counts.
-        merged.setdefault(canonical_uuid(uuid), {}).update(
+        # A list may repeat a provider in one spelling; the later amount of a class counts.
+        merged.setdefault(canonical[uuid], {}).update(
             {name: to_integer(amount) for name, amount in resources.items()}
         )
     return dict(merged)

@@ -6,7 +6,7 @@ from typing import Any
 
 from roost.api.http_error import HttpError
 from roost.api.parsing.bodies import INVALID, to_integer
-from roost.api.parsing.uuids import canonical_uuid
+from roost.api.parsing.uuids import canonical_provider_uuids
 from roost.api.versions import Version
 from roost.errors import InvalidInventory
 from roost.model import Inventory, InventoryChange
@@ -16,7 +16,8 @@ _INTEGER_FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size")
 
 def parse_providers(body: Mapping[str, Any], version: Version) -> list[InventoryChange]:
     """The new inventories of several providers, by UUID."""
-    return [parse_provider(fields, canonical_uuid(uuid), version) for uuid, fields in body.items()]
+    canonical = canonical_provider_uuids(body)
+    return [parse_provider(fields, canonical[uuid], version) for uuid, fields in body.items()]
 
 
 def parse_provider(body: Mapping[str, Any], uuid: str, version: Version) -> InventoryChange:
