@@ -59,7 +59,7 @@ def _with_values(parameters: Any) -> Iterator[dict[str, Any]]:
             good = _GOOD_VALUES.get(name)
             kind = parameter["schema"]
             schema = kind if good is None else {"anyOf": [kind, {"const": good}]}
-            suffixes = _SUFFIXES if "suffix" in parameter[openapi.EXTENSION] else ("",)
+            suffixes = _SUFFIXES if "suffix" in parameter[openapi.X_OPENSTACK] else ("",)
             for suffix in suffixes:
                 yield {**parameter, "name": name + suffix, "schema": schema}
         else:

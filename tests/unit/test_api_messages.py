@@ -147,7 +147,7 @@ def test_wording() -> None:
 
 
 def identity(**headers: str) -> authentication.Identity:
-    return authentication.identify_anyone(
+    return authentication.identify_token(
         {name.replace("_", "-"): headers[name] for name in headers}.get, "127.0.0.1"
     )
 

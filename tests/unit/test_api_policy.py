@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are looked at for every decision."""
-    monkeypatch.setattr(policy_module, "LOOK_SECONDS", -1.0)
+    monkeypatch.setattr(policy_module, "POLL_SECONDS", -1.0)
 
 
 def sender(*roles: str, project: str | None = "one", system_scope: str | None = None) -> Identity:
@@ -141,7 +141,7 @@ def test_a_decision_reads_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_decisions_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy_module, "KEPT_DECISIONS_MAX", 10)
+    monkeypatch.setattr(policy_module, "CACHED_DECISIONS_MAX", 10)
     policy = policy_of(Settings())
     for number in range(100):
         assert not allows(policy, sender("reader"), USAGES, str(number))

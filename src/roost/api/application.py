@@ -51,10 +51,11 @@ def create_application(roost: Roost) -> Application:
         settings.auth_strategy, allow_remote_noauth2=settings.allow_remote_noauth2
     )
     policy = policy_of(settings)
-    application = falcon.App(middleware=[IdentityAndVersion(identify)])
+    application = falcon.App(middleware=[RequestContextMiddleware(identify)])
     # A response without a body has no content type; one with a body sets it below.
     application.resp_options.default_media_type = None  # type: ignore[assignment]
-    # The framework has a handler for its own errors, which is more specific than the first line.
+    # The framework prefers the handler of the nearest base class, and has one for its own errors,
+    # which the second line replaces.
     application.add_error_handler(Exception, refuse)
     application.add_error_handler(falcon.HTTPError, refuse)
     for path in dict.fromkeys(route.path for route in ROUTES):
@@ -75,8 +76,8 @@ def _add(application: App, path: str, respond: Callable[..., None]) -> None:
     application.add_route(path, SimpleNamespace(**responders))
 
 
-class IdentityAndVersion:
-    """Finds the sender and the version of a request, before it is routed."""
+class RequestContextMiddleware:
+    """Puts the sender and the version of a request into its context, before it is routed."""
 
     def __init__(self, identify: authentication.Identify) -> None:
         self._identify = identify
@@ -144,7 +145,7 @@ def _respond_openly(
 
 
 def _choose(routes: list[Route], method: str, version: Version) -> Route:
-    """The route of a method in this version; none of them is a 404, or a 405."""
+    """The route of a method in this version; without one, a 404 or 405 as the table has it."""
     known = [route for route in routes if route.method == method]
     for route in known:
         if route.since <= version <= route.until:
@@ -184,10 +185,10 @@ def _send(
     if reply.shows_state and version >= SINCE_LAST_MODIFIED:
         response.last_modified = reply.modified or datetime.now(UTC)
         response.set_header("cache-control", "no-cache")
-    _name_version(response, version)
+    _set_version_headers(response, version)
 
 
-def _name_version(response: falcon.Response, version: Version) -> None:
+def _set_version_headers(response: falcon.Response, version: Version) -> None:
     response.set_header(versions.HEADER, f"{versions.SERVICE} {version}")
     response.append_header("vary", versions.HEADER)
 
@@ -221,7 +222,7 @@ def refuse(
     response.content_type = content_type
     response.set_headers(refusal.headers)
     if version is not None:
-        _name_version(response, version)
+        _set_version_headers(response, version)
 
 
 def _as_http(request: falcon.Request, error: Exception) -> HttpError:

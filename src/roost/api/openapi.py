@@ -18,7 +18,7 @@ from roost.api.schemas import Schema, SchemaByVersion
 from roost.api.versions import VERSION_MAX, VERSIONS, Version
 
 OPENAPI_VERSION = "3.1.0"
-EXTENSION = "x-openstack"
+X_OPENSTACK = "x-openstack"
 
 
 def document(open_routes: Iterable[OpenRoute], root_path: str = "") -> dict[str, Any]:
@@ -51,10 +51,10 @@ def _operation(routes: Sequence[Route]) -> dict[str, Any]:
     """One method of one path: its routes in all versions, the newest last."""
     newest = routes[-1]
     since, until = routes[0].since, newest.until
-    tag, name = newest.operation
+    operation_id = newest.operation_id or _handler_name(newest)
     operation: dict[str, Any] = {
-        "operationId": f"{tag}.{name}",
-        "tags": [tag],
+        "operationId": operation_id,
+        "tags": [operation_id.partition(".")[0]],
         "summary": newest.summary,
         "parameters": [
             {"$ref": "#/components/parameters/version"},
@@ -62,19 +62,24 @@ def _operation(routes: Sequence[Route]) -> dict[str, Any]:
             *(_query_parameters(newest.query, since, until) if newest.query else ()),
         ],
         "responses": _responses(routes),
-        EXTENSION: _range(since, until),
+        X_OPENSTACK: _range(since, until),
     }
     if newest.description:
         operation["description"] = newest.description
     if newest.rule is None:
         operation["security"] = []
     else:
-        operation[EXTENSION]["policy"] = newest.rule.name
+        operation[X_OPENSTACK]["policy"] = newest.rule.name
     if newest.extension is not None:
-        operation[EXTENSION]["extension"] = newest.extension.value
+        operation[X_OPENSTACK]["extension"] = newest.extension.value
     if any(route.body for route in routes):
         operation["requestBody"] = _body(routes)
     return operation
+
+
+def _handler_name(route: Route) -> str:
+    module = route.handler.__module__.rpartition(".")[2]
+    return f"{module}.{route.handler.__name__}"
 
 
 def _open_operation(route: OpenRoute) -> dict[str, Any]:
@@ -92,12 +97,12 @@ def _open_operation(route: OpenRoute) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------------------------------------
-# What is sent
+# Requests
 
 
 def _body(routes: Sequence[Route]) -> dict[str, Any]:
     forms = [
-        {**schema, EXTENSION: _range(since, until)}
+        {**schema, X_OPENSTACK: _range(since, until)}
         for route in routes
         if route.body is not None
         for since, until, schema in _forms(route.body, route.since, route.until)
@@ -138,7 +143,7 @@ def _query_parameters(
             "name": name,
             "required": name in needed,
             "schema": kind,
-            EXTENSION: extension,
+            X_OPENSTACK: extension,
         }
 
 
@@ -153,7 +158,7 @@ def _parameters_of(schema: Schema) -> Iterator[tuple[str, Schema, str | None]]:
 
 
 # ---------------------------------------------------------------------------------------------
-# What comes back
+# Responses
 
 
 def _responses(routes: Sequence[Route]) -> dict[str, Any]:
@@ -200,7 +205,7 @@ def _components() -> dict[str, Any]:
 
 def _refusal() -> Schema:
     text = {"type": "string"}
-    code = {"enum": sorted(ErrorCode), EXTENSION: {"min-ver": "1.23"}}
+    code = {"enum": sorted(ErrorCode), X_OPENSTACK: {"min-ver": "1.23"}}
     # An error has the last two only if the version itself was refused.
     fields = {
         "status": {"type": "integer"},

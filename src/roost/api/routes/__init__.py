@@ -6,9 +6,9 @@ The routes of one path are in the order in which the header `allow` lists their 
 
 from roost.api.handlers import root
 from roost.api.routes import allocations, candidates, catalog, providers
-from roost.api.routes.route import OpenRoute, Route, Rule
+from roost.api.routes.route import OpenRoute, PolicyRule, Route
 
-__all__ = ["ROUTES", "OpenRoute", "Route", "Rule"]
+__all__ = ["ROUTES", "OpenRoute", "PolicyRule", "Route"]
 
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/", root.get, None, "List versions and extensions.", checks_accept=False),

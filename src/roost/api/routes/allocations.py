@@ -1,7 +1,7 @@
 """Routes of allocations: who holds what, and how much a project uses."""
 
 from roost.api.handlers import allocations, reshaper, usages
-from roost.api.routes.route import Route, Rule
+from roost.api.routes.route import PolicyRule, Route
 from roost.api.schemas import allocations as allocation_schemas
 from roost.api.schemas import usages as usage_schemas
 
@@ -12,7 +12,7 @@ ROUTES = (
         "POST",
         "/allocations",
         allocations.post,
-        Rule("placement:allocations:manage"),
+        PolicyRule("placement:allocations:manage"),
         "Change the allocations of several consumers at once.",
         "All of them change, or none.",
         since=(1, 13),
@@ -23,7 +23,7 @@ ROUTES = (
         "GET",
         _CONSUMER,
         allocations.get,
-        Rule("placement:allocations:list"),
+        PolicyRule("placement:allocations:list"),
         "Show the allocations of a consumer.",
         "A consumer that holds nothing and one that does not exist look alike.",
     ),
@@ -31,7 +31,7 @@ ROUTES = (
         "PUT",
         _CONSUMER,
         allocations.put,
-        Rule("placement:allocations:update"),
+        PolicyRule("placement:allocations:update"),
         "Replace the allocations of a consumer.",
         "From 1.28 on refused with 409 if the generation in the body is not that of the consumer.",
         body=allocation_schemas.put,
@@ -41,7 +41,7 @@ ROUTES = (
         "DELETE",
         _CONSUMER,
         allocations.delete,
-        Rule("placement:allocations:delete"),
+        PolicyRule("placement:allocations:delete"),
         "Delete the allocations of a consumer.",
         statuses=(204,),
     ),
@@ -49,7 +49,7 @@ ROUTES = (
         "GET",
         "/usages",
         usages.get,
-        Rule("placement:usages", default="rule:admin_or_project_reader_or_service_api"),
+        PolicyRule("placement:usages", default="rule:admin_or_project_reader_or_service_api"),
         "Show how much a project uses.",
         since=(1, 9),
         query=usage_schemas.query,
@@ -59,7 +59,7 @@ ROUTES = (
         "POST",
         "/reshaper",
         reshaper.post,
-        Rule("placement:reshaper:reshape", default="rule:service_api"),
+        PolicyRule("placement:reshaper:reshape", default="rule:service_api"),
         "Move inventories and allocations within a tree.",
         "All inventories and allocations in the body change in one transaction, or none.",
         since=(1, 30),

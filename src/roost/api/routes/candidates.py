@@ -2,7 +2,7 @@
 
 from roost.api.handlers import candidates, events, explain, placements
 from roost.api.handlers.root import Extension
-from roost.api.routes.route import Route, Rule
+from roost.api.routes.route import PolicyRule, Route
 from roost.api.schemas import candidates as candidate_schemas
 from roost.api.schemas import events as event_schemas
 from roost.api.schemas import in_all_versions
@@ -11,7 +11,7 @@ from roost.api.schemas import placements as placement_schemas
 _CANDIDATES = "/allocation_candidates"
 _EXPLAIN = "/allocation_candidates/explain"
 
-_LIST = Rule(
+_LIST = PolicyRule(
     "placement:allocation_candidates:list", "Find where a request fits, how often, or why not."
 )
 
@@ -66,7 +66,7 @@ ROUTES = (
         since=(1, 39),
         query=in_all_versions(candidate_schemas.EXTENDED),
         extension=Extension.CAPACITY,
-        name="capacity.get",
+        operation_id="capacity.get",
     ),
     Route(
         "POST",
@@ -77,13 +77,13 @@ ROUTES = (
         since=(1, 39),
         body=in_all_versions(candidate_schemas.POST),
         extension=Extension.CAPACITY,
-        name="capacity.post",
+        operation_id="capacity.post",
     ),
     Route(
         "POST",
         "/placements",
         placements.post,
-        Rule("placement:placements:create"),
+        PolicyRule("placement:placements:create"),
         "Choose candidates for consumers and claim them.",
         "All consumers are placed, or none. With an idempotency key, a repeated request gets the "
         "answer of the first.",
@@ -95,7 +95,7 @@ ROUTES = (
         "GET",
         "/events",
         events.get,
-        Rule("placement:events:list"),
+        PolicyRule("placement:events:list"),
         "Watch what changes.",
         "As JSON, or as a stream of server-sent events for a client that prefers "
         "text/event-stream.",

@@ -1,7 +1,7 @@
 """Routes of the names that a cloud knows: resource classes and traits."""
 
 from roost.api.handlers import resource_classes, traits
-from roost.api.routes.route import Route, Rule
+from roost.api.routes.route import PolicyRule, Route
 from roost.api.schemas import in_all_versions
 from roost.api.schemas import resource_classes as class_schemas
 from roost.api.schemas import traits as trait_schemas
@@ -10,14 +10,16 @@ _CLASSES = "/resource_classes"
 _CLASS = "/resource_classes/{name}"
 _TRAIT = "/traits/{name}"
 
-_UPDATE_CLASS = Rule("placement:resource_classes:update", "Create or rename a resource class.")
+_UPDATE_CLASS = PolicyRule(
+    "placement:resource_classes:update", "Create or rename a resource class."
+)
 
 ROUTES = (
     Route(
         "GET",
         _CLASSES,
         resource_classes.get_all,
-        Rule("placement:resource_classes:list"),
+        PolicyRule("placement:resource_classes:list"),
         "List resource classes.",
         since=(1, 2),
     ),
@@ -25,7 +27,7 @@ ROUTES = (
         "POST",
         _CLASSES,
         resource_classes.post,
-        Rule("placement:resource_classes:create"),
+        PolicyRule("placement:resource_classes:create"),
         "Create a resource class.",
         "Its name begins with CUSTOM_.",
         since=(1, 2),
@@ -36,7 +38,7 @@ ROUTES = (
         "GET",
         _CLASS,
         resource_classes.get,
-        Rule("placement:resource_classes:show"),
+        PolicyRule("placement:resource_classes:show"),
         "Show a resource class.",
         since=(1, 2),
     ),
@@ -64,7 +66,7 @@ ROUTES = (
         "DELETE",
         _CLASS,
         resource_classes.delete,
-        Rule("placement:resource_classes:delete"),
+        PolicyRule("placement:resource_classes:delete"),
         "Delete a resource class.",
         "Refused with 409 while a provider has an inventory of it.",
         since=(1, 2),
@@ -74,7 +76,7 @@ ROUTES = (
         "GET",
         "/traits",
         traits.get_all,
-        Rule("placement:traits:list"),
+        PolicyRule("placement:traits:list"),
         "List traits.",
         since=(1, 6),
         query=in_all_versions(trait_schemas.LIST),
@@ -83,7 +85,7 @@ ROUTES = (
         "GET",
         _TRAIT,
         traits.get,
-        Rule("placement:traits:show"),
+        PolicyRule("placement:traits:show"),
         "Show a trait.",
         "The answer has no body: it says that the trait exists.",
         since=(1, 6),
@@ -93,7 +95,7 @@ ROUTES = (
         "PUT",
         _TRAIT,
         traits.put,
-        Rule("placement:traits:update"),
+        PolicyRule("placement:traits:update"),
         "Create a trait.",
         "Its name begins with CUSTOM_. Nothing happens if it exists.",
         since=(1, 6),
@@ -103,7 +105,7 @@ ROUTES = (
         "DELETE",
         _TRAIT,
         traits.delete,
-        Rule("placement:traits:delete"),
+        PolicyRule("placement:traits:delete"),
         "Delete a trait.",
         "Refused with 409 while a provider has it.",
         since=(1, 6),

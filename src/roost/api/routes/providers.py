@@ -1,7 +1,7 @@
 """Routes of resource providers, and of what each provider has."""
 
 from roost.api.handlers import aggregates, allocations, inventories, providers, traits, usages
-from roost.api.routes.route import Route, Rule
+from roost.api.routes.route import PolicyRule, Route
 from roost.api.schemas import aggregates as aggregate_schemas
 from roost.api.schemas import in_all_versions
 from roost.api.schemas import inventories as inventory_schemas
@@ -15,10 +15,10 @@ _INVENTORY = "/resource_providers/{uuid}/inventories/{resource_class}"
 _AGGREGATES = "/resource_providers/{uuid}/aggregates"
 _TRAITS = "/resource_providers/{uuid}/traits"
 
-_UPDATE_INVENTORIES = Rule(
+_UPDATE_INVENTORIES = PolicyRule(
     "placement:resource_providers:inventories:update", "Change inventories of a provider."
 )
-_DELETE_INVENTORIES = Rule(
+_DELETE_INVENTORIES = PolicyRule(
     "placement:resource_providers:inventories:delete", "Delete inventories of a provider."
 )
 
@@ -29,7 +29,7 @@ ROUTES = (
         "GET",
         _PROVIDERS,
         providers.get_all,
-        Rule("placement:resource_providers:list"),
+        PolicyRule("placement:resource_providers:list"),
         "List resource providers.",
         "Without parameters, all of them; with several, those that match each.",
         query=provider_schemas.listing,
@@ -38,7 +38,7 @@ ROUTES = (
         "POST",
         _PROVIDERS,
         providers.post,
-        Rule("placement:resource_providers:create"),
+        PolicyRule("placement:resource_providers:create"),
         "Create a resource provider.",
         "From 1.20 on the answer shows the provider.",
         body=provider_schemas.create,
@@ -48,14 +48,14 @@ ROUTES = (
         "GET",
         _PROVIDER,
         providers.get,
-        Rule("placement:resource_providers:show"),
+        PolicyRule("placement:resource_providers:show"),
         "Show a resource provider.",
     ),
     Route(
         "PUT",
         _PROVIDER,
         providers.put,
-        Rule("placement:resource_providers:update"),
+        PolicyRule("placement:resource_providers:update"),
         "Rename a resource provider, or give it a parent.",
         "From 1.37 on a parent can be changed and removed.",
         body=provider_schemas.update,
@@ -64,7 +64,7 @@ ROUTES = (
         "DELETE",
         _PROVIDER,
         providers.delete,
-        Rule("placement:resource_providers:delete"),
+        PolicyRule("placement:resource_providers:delete"),
         "Delete a resource provider.",
         "Refused with 409 while it has allocations or children.",
         statuses=(204,),
@@ -73,14 +73,14 @@ ROUTES = (
         "GET",
         _INVENTORIES,
         inventories.get_all,
-        Rule("placement:resource_providers:inventories:list"),
+        PolicyRule("placement:resource_providers:inventories:list"),
         "List the inventories of a provider.",
     ),
     Route(
         "POST",
         _INVENTORIES,
         inventories.post,
-        Rule("placement:resource_providers:inventories:create"),
+        PolicyRule("placement:resource_providers:inventories:create"),
         "Add an inventory to a provider.",
         body=in_all_versions(inventory_schemas.POST),
         statuses=(201,),
@@ -108,7 +108,7 @@ ROUTES = (
         "GET",
         _INVENTORY,
         inventories.get,
-        Rule("placement:resource_providers:inventories:show"),
+        PolicyRule("placement:resource_providers:inventories:show"),
         "Show one inventory of a provider.",
     ),
     Route(
@@ -132,14 +132,14 @@ ROUTES = (
         "GET",
         f"{_PROVIDER}/usages",
         usages.get_of_provider,
-        Rule("placement:resource_providers:usages"),
+        PolicyRule("placement:resource_providers:usages"),
         "Show how much of a provider is used.",
     ),
     Route(
         "GET",
         _AGGREGATES,
         aggregates.get,
-        Rule("placement:resource_providers:aggregates:list"),
+        PolicyRule("placement:resource_providers:aggregates:list"),
         "List the aggregates of a provider.",
         since=(1, 1),
     ),
@@ -147,7 +147,7 @@ ROUTES = (
         "PUT",
         _AGGREGATES,
         aggregates.put,
-        Rule("placement:resource_providers:aggregates:update"),
+        PolicyRule("placement:resource_providers:aggregates:update"),
         "Replace the aggregates of a provider.",
         "From 1.19 on refused with 409 if the generation in the body is not that of the provider.",
         since=(1, 1),
@@ -157,14 +157,14 @@ ROUTES = (
         "GET",
         f"{_PROVIDER}/allocations",
         allocations.get_of_provider,
-        Rule("placement:resource_providers:allocations:list"),
+        PolicyRule("placement:resource_providers:allocations:list"),
         "List who holds what of a provider.",
     ),
     Route(
         "GET",
         _TRAITS,
         traits.get_of_provider,
-        Rule("placement:resource_providers:traits:list"),
+        PolicyRule("placement:resource_providers:traits:list"),
         "List the traits of a provider.",
         since=(1, 6),
     ),
@@ -172,7 +172,7 @@ ROUTES = (
         "PUT",
         _TRAITS,
         traits.put_of_provider,
-        Rule("placement:resource_providers:traits:update"),
+        PolicyRule("placement:resource_providers:traits:update"),
         "Replace the traits of a provider.",
         _GENERATION,
         since=(1, 6),
@@ -182,7 +182,7 @@ ROUTES = (
         "DELETE",
         _TRAITS,
         traits.delete_of_provider,
-        Rule("placement:resource_providers:traits:delete"),
+        PolicyRule("placement:resource_providers:traits:delete"),
         "Take all traits from a provider.",
         since=(1, 6),
         statuses=(204,),

@@ -1,4 +1,4 @@
-"""What the table of routes says of one method of one path."""
+"""The values that the table of routes is made of."""
 
 from collections.abc import Callable
 
@@ -12,11 +12,11 @@ from roost.model import Value
 Handler = Callable[..., Reply]
 
 
-class Rule(Value, frozen=True):
-    """A rule of the policy: operators change by its name who may use its routes."""
+class PolicyRule(Value, frozen=True):
+    """A rule of the policy. In a policy file, operators change who may use its routes."""
 
     name: str  # as in the policy files of Placement
-    description: str = ""  # of a rule of several routes; otherwise the summary of its route serves
+    description: str = ""  # empty: the summary of its only route
     default: str = "rule:admin_or_service_api"
 
 
@@ -26,7 +26,7 @@ class Route(Value, frozen=True):
     method: str
     path: str
     handler: Handler
-    rule: Rule | None  # None: everybody may use it, even without a token
+    rule: PolicyRule | None  # None: everybody may use it, even without a token
     summary: str  # one line
     description: str = ""  # what else a client should know
     # Versions outside of the range answer with `status_before`: 404, or 405 where the path existed
@@ -42,7 +42,7 @@ class Route(Value, frozen=True):
     checks_accept: bool = True  # False: it answers with JSON whatever the client accepts
     # Returns the project that a request is about, where the rule depends on it.
     project_of: Callable[[Request], str | None] | None = None
-    name: str = ""  # in OpenAPI, with its tag; by default `module.function` of the handler
+    operation_id: str = ""  # of OpenAPI; by default `module.function` of the handler
 
     @property
     def media_types(self) -> tuple[str, ...]:
@@ -50,13 +50,6 @@ class Route(Value, frozen=True):
         if self.method != "GET" or 200 not in self.statuses or not self.checks_accept:
             return ()
         return (JSON, EVENTS) if self.streams_events else (JSON,)
-
-    @property
-    def operation(self) -> tuple[str, str]:
-        """The tag of the route, and the name of what it does."""
-        module = self.handler.__module__.rpartition(".")[2]
-        tag, _, name = (self.name or f"{module}.{self.handler.__name__}").partition(".")
-        return tag, name
 
 
 class OpenRoute(Value, frozen=True):

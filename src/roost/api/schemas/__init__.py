@@ -1,6 +1,7 @@
-"""JSON schemas of bodies and query strings, one module for each resource.
+"""JSON schemas of bodies and query strings.
 
-A refusal quotes them, so they are written out as Placement has always shown them.
+Each resource has a module, however small, with the name of its handlers. Refusals quote schemas, so
+they are written out as clients of Placement know them.
 """
 
 from collections.abc import Callable, Mapping
