@@ -47,6 +47,14 @@ def allows(policy: Policy, identity: Identity, rule: str, project: str | None = 
     return True
 
 
+def test_a_rule_of_several_routes_has_a_description() -> None:
+    rules = {(route.method, route.path): route.rule for route in ROUTES if route.rule is not None}
+    for rule in rules.values():
+        same_name = [each for each in rules.values() if each.name == rule.name]
+        assert same_name == [rule] * len(same_name)
+        assert rule.description or len(same_name) == 1
+
+
 def test_every_route_has_a_documented_rule() -> None:
     documented = {
         (rule.name, operation["method"], operation["path"])
