@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 import msgspec
 
+from roost.api import probes
 from roost.api.application import create_application
-from roost.api.handlers import probes
-from roost.api.http import error_table, wsgi_errors
-from roost.api.http.request_middleware import Application, Environ, StartResponse
+from roost.api.http import error_response, error_table
+from roost.api.http.messages import Application, Environ, StartResponse
 from roost.errors import Unavailable
 from roost.observe import logs
 from roost.service.service import Roost
@@ -153,6 +153,6 @@ class LazyApplication:
             return probes.answer_livez(start_response)
         # The server runs already; its operator finds the reason in its log.
         LOG.error("not started: %s", error)
-        return wsgi_errors.refuse(
+        return error_response.respond(
             error_table.to_http(Unavailable(str(error))), environ, start_response
         )

@@ -9,7 +9,8 @@ from sqlalchemy import select
 from benchmarks.datasets import Dataset, add_wide_host, build
 from benchmarks.load import Dump, create_schema
 from benchmarks.requests import CASES, Case
-from roost.api.handlers.candidates import JsonLayout, parse
+from roost.api.handlers.candidates import JsonLayout
+from roost.api.parsing.candidate_query import parse
 from roost.api.versions import VERSION_MAX
 from roost.model import ConsumerChange, ProviderSummary
 from roost.operations.allocations import replace_allocations

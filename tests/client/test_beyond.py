@@ -5,7 +5,7 @@ import uuid
 import httpx
 import pytest
 
-from roost.api.parsing import positions
+from roost.api.parsing.tokens import encode_position
 from roost.client import BadRequest, Client, Conflict, Consumer, Gone, Inventory
 
 
@@ -82,7 +82,7 @@ def test_a_position_that_nobody_gave(client: Client) -> None:
         client.events("nonsense")
     with pytest.raises(Gone) as gone:
         # A writer that there never was.
-        client.events(positions.write({12345: 7}))
+        client.events(encode_position({12345: 7}))
     assert gone.value.code == "placement.events.position_gone"
 
 

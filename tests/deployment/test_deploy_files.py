@@ -14,7 +14,7 @@ import click
 import pytest
 from uwsgi_server import DEPLOY
 
-from roost.api.handlers.probes import OPEN_ROUTES
+from roost.api.probes import OPEN_ROUTES
 from roost.cli.main import roost as program
 from roost.settings import OPTIONS
 

@@ -11,7 +11,7 @@ from typing import Any
 from generated.hostile import NAMES, UUIDS
 from generated.small_world import AGGREGATE_1, CN1, PROJECT, TRAIT
 from roost.api import openapi
-from roost.api.handlers.probes import OPEN_ROUTES
+from roost.api.probes import OPEN_ROUTES
 from roost.api.versions import VERSIONS
 
 _GOOD_VALUES = {
@@ -59,7 +59,7 @@ def _with_values(parameters: Any) -> Iterator[dict[str, Any]]:
             good = _GOOD_VALUES.get(name)
             kind = parameter["schema"]
             schema = kind if good is None else {"anyOf": [kind, {"const": good}]}
-            suffixes = _SUFFIXES if "suffix" in parameter[openapi.EXTENSION] else ("",)
+            suffixes = _SUFFIXES if "suffix" in parameter[openapi.X_OPENSTACK] else ("",)
             for suffix in suffixes:
                 yield {**parameter, "name": name + suffix, "schema": schema}
         else:

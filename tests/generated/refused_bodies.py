@@ -297,10 +297,66 @@ CLAIM_REFUSALS = (
     ),
 )
 
+# One UUID in two spellings is one provider.
+_TWICE = {
+    CN2: {"resources": {"VCPU": 1}},
+    CN2.upper(): {"resources": {"MEMORY_MB": 512}},
+}
+_STOCK = {
+    "inventories": {"VCPU": {"total": 1}},
+    "resource_provider_generation": GENERATIONS[SPARE],
+}
+
+SPELLING_REFUSALS = (
+    consumer("a provider twice", f"resource provider {CN2} is given twice", allocations=_TWICE),
+    refusal(
+        "consumer: a provider twice in a list",
+        f"PUT /allocations/{CONSUMER_NEW}",
+        f"resource provider {CN2} is given twice",
+        body={
+            "allocations": [
+                {"resource_provider": {"uuid": uuid}, **held} for uuid, held in _TWICE.items()
+            ]
+        },
+        version="1.0",
+    ),
+    refusal(
+        "consumers: a provider twice",
+        "POST /allocations",
+        f"resource provider {CN2} is given twice",
+        body={CONSUMER_NEW: consumer_body(CONSUMER_NEW, allocations=_TWICE)},
+    ),
+    refusal(
+        "consumers: a consumer twice",
+        "POST /allocations",
+        f"consumer {CONSUMER_NEW} is given twice",
+        body={
+            CONSUMER_NEW: consumer_body(CONSUMER_NEW),
+            CONSUMER_NEW.upper(): consumer_body(CONSUMER_NEW),
+        },
+    ),
+    refusal(
+        "reshaper: a provider twice in inventories",
+        "POST /reshaper",
+        f"resource provider {SPARE} is given twice",
+        body={"inventories": {SPARE: _STOCK, SPARE.upper(): _STOCK}, "allocations": {}},
+    ),
+    refusal(
+        "reshaper: a provider twice in allocations",
+        "POST /reshaper",
+        f"resource provider {CN2} is given twice",
+        body={
+            "inventories": {SPARE: _STOCK},
+            "allocations": {CONSUMER_NEW: consumer_body(CONSUMER_NEW, allocations=_TWICE)},
+        },
+    ),
+)
+
 REFUSED_BODIES = (
     *JSON_REFUSALS,
     *PROVIDER_REFUSALS,
     *INVENTORY_REFUSALS,
     *NAME_REFUSALS,
     *CLAIM_REFUSALS,
+    *SPELLING_REFUSALS,
 )

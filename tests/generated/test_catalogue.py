@@ -9,9 +9,9 @@ import pytest
 from generated.catalogue import VALID, Valid
 from generated.subject import Subject, plain_request
 from roost.api import openapi
-from roost.api.openapi import EXTENSION
+from roost.api.openapi import X_OPENSTACK
+from roost.api.parsing.validation import validators_of
 from roost.api.routes import ROUTES, Route
-from roost.api.schemas import checks_of
 
 DOCUMENT = openapi.document(())
 
@@ -37,18 +37,18 @@ def test_a_valid_body_is_documented(valid: Valid) -> None:
     (form,) = (
         form
         for form in forms
-        if number(form[EXTENSION]["min-ver"]) <= version <= number(form[EXTENSION]["max-ver"])
+        if number(form[X_OPENSTACK]["min-ver"]) <= version <= number(form[X_OPENSTACK]["max-ver"])
     )
-    checks_of(form).exact.validate(valid.body)
+    validators_of(form).exact.validate(valid.body)
 
 
 @pytest.mark.parametrize("valid", [valid for valid in VALID if valid.query], ids=str)
 def test_a_valid_query_is_documented(valid: Valid) -> None:
     known = {
-        parameter["name"] + parameter[EXTENSION].get("suffix", "").join(("(", ")?"))
+        parameter["name"] + parameter[X_OPENSTACK].get("suffix", "").join(("(", ")?"))
         for parameter in documented(valid)["parameters"]
         if parameter.get("in") == "query"
-        and number(parameter[EXTENSION]["min-ver"]) <= number(valid.version)
+        and number(parameter[X_OPENSTACK]["min-ver"]) <= number(valid.version)
     }
     for name, _ in valid.query:
         assert any(re.fullmatch(pattern, name) for pattern in known), name

@@ -1,4 +1,4 @@
-"""The quick check of a body and the exact one, which knows the words, are of one opinion."""
+"""The fast validator of a body and the exact one agree."""
 
 import json
 from typing import Any
@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from generated.changes import changed, changed_value, places
 from generated.odd_json import write
-from roost.api.http.error_response import HttpError
+from roost.api.http_error import HttpError
 from roost.api.parsing import bodies
+from roost.api.parsing.validation import validators_of
 from roost.api.schemas import (
     Schema,
     aggregates,
     allocations,
-    checks_of,
     inventories,
     providers,
     resource_classes,
@@ -47,20 +47,20 @@ BODIES: list[tuple[Schema, Any]] = [
     ),
     (inventories.PUT_ALL, STOCK),
     (inventories.PUT_ONE, {**INVENTORY, "resource_provider_generation": 1}),
-    (aggregates.PUT, {"aggregates": [UUID, OTHER], "resource_provider_generation": 1}),
-    (aggregates.PUT_LIST, [UUID, OTHER]),
+    (aggregates.put(VERSION_MAX), {"aggregates": [UUID, OTHER], "resource_provider_generation": 1}),
+    (aggregates.put(Version(1, 1)), [UUID, OTHER]),
     (
         traits.PUT_OF_PROVIDER,
         {"traits": ["CUSTOM_A", "HW_CPU_X86_AVX"], "resource_provider_generation": 1},
     ),
-    (providers.creation(VERSION_MAX), {"name": "a", "uuid": UUID, "parent_provider_uuid": OTHER}),
+    (providers.create(VERSION_MAX), {"name": "a", "uuid": UUID, "parent_provider_uuid": OTHER}),
     (resource_classes.BODY, {"name": "CUSTOM_A"}),
 ]
 
 
 def is_accepted(schema: Schema, body: Any) -> tuple[bool, bool]:
-    checks = checks_of(schema)
-    return checks.quick.is_valid(body), checks.exact.is_valid(body)
+    checks = validators_of(schema)
+    return checks.fast.is_valid(body), checks.exact.is_valid(body)
 
 
 @pytest.mark.parametrize(("schema", "body"), BODIES)

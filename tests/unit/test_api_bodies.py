@@ -2,7 +2,7 @@
 
 import pytest
 
-from roost.api.http.error_response import HttpError
+from roost.api.http_error import HttpError
 from roost.api.parsing import bodies
 from roost.api.schemas import inventories, resource_classes
 
@@ -73,18 +73,18 @@ def test_what_is_missing_is_said_before_what_is_wrong_with_the_body() -> None:
 
     for body in (b"{", b"[]"):
         with pytest.raises(HttpError) as caught:
-            bodies.read(body, {"type": "object"}, missing=missing)
+            bodies.read(body, {"type": "object"}, check_exists=missing)
         assert caught.value.status == 404
     # Nobody looks for it if there is nothing to say.
-    assert bodies.read(b"{}", {"type": "object"}, missing=missing) == {}
+    assert bodies.read(b"{}", {"type": "object"}, check_exists=missing) == {}
 
 
 @pytest.mark.parametrize(("value", "number"), [(1, 1), (1.0, 1), (-2.0, -2)])
 def test_whole(value: float, number: int) -> None:
-    assert bodies.whole(value) == number
-    assert type(bodies.whole(value)) is int
+    assert bodies.to_integer(value) == number
+    assert type(bodies.to_integer(value)) is int
 
 
 def test_whole_but_too_large() -> None:
     with pytest.raises(HttpError, match="too large"):
-        bodies.whole(1e30)
+        bodies.to_integer(1e30)

@@ -8,7 +8,9 @@ from roost import errors as refusals
 from roost.api import versions
 from roost.api.access import authentication
 from roost.api.http import error_response, error_table, error_wording
-from roost.api.http.error_response import HttpError, RequestFacts
+from roost.api.http.error_response import RequestFacts
+from roost.api.http.messages import HTML, JSON, PLAIN
+from roost.api.http_error import HttpError
 from roost.api.routes import ROUTES
 
 # ---------------------------------------------------------------------------------------------
@@ -55,9 +57,7 @@ def test_every_version_is_described() -> None:
 
 
 def body_of(error: HttpError, **facts: str) -> dict[str, object]:
-    body, kind = error_response.render(
-        error, RequestFacts(**facts), error_response.JSON, "req-1", with_code=True
-    )
+    body, kind = error_response.render(error, RequestFacts(**facts), JSON, "req-1", with_code=True)
     assert kind == "application/json"
     decoded: dict[str, object] = json.loads(body)
     return decoded
@@ -92,15 +92,11 @@ def test_unauthorized_has_another_form() -> None:
 
 def test_html_and_plain_errors() -> None:
     error = HttpError(404, "<none>")
-    page, kind = error_response.render(
-        error, RequestFacts(), error_response.HTML, "req-1", with_code=False
-    )
+    page, kind = error_response.render(error, RequestFacts(), HTML, "req-1", with_code=False)
     assert kind == "text/html; charset=UTF-8"
     assert b"<h1>404 Not Found</h1>" in page
     assert b"&lt;none&gt;" in page
-    text, kind = error_response.render(
-        error, RequestFacts(), error_response.PLAIN, "req-1", with_code=False
-    )
+    text, kind = error_response.render(error, RequestFacts(), PLAIN, "req-1", with_code=False)
     assert kind == "text/plain; charset=UTF-8"
     assert text == b"404 Not Found\n\nThe resource could not be found.\n\n <none>  "
 
@@ -111,17 +107,17 @@ def every_refusal(kind: type[refusals.RoostError]) -> list[type[refusals.RoostEr
 
 @pytest.mark.parametrize("kind", every_refusal(refusals.BadRequest))
 def test_bad_requests_are_400(kind: type[refusals.RoostError]) -> None:
-    assert error_table.answer_to(kind.__new__(kind)).status == 400
+    assert error_table.entry_for(kind.__new__(kind)).status == 400
 
 
 @pytest.mark.parametrize("kind", every_refusal(refusals.NotFound))
 def test_what_is_not_found_is_404(kind: type[refusals.RoostError]) -> None:
-    assert error_table.answer_to(kind.__new__(kind)).status == 404
+    assert error_table.entry_for(kind.__new__(kind)).status == 404
 
 
 @pytest.mark.parametrize("kind", every_refusal(refusals.Conflict))
 def test_conflicts_are_409(kind: type[refusals.RoostError]) -> None:
-    assert error_table.answer_to(kind.__new__(kind)).status == 409
+    assert error_table.entry_for(kind.__new__(kind)).status == 409
 
 
 def test_unavailable_says_when_to_try_again_and_nothing_of_the_inside() -> None:
@@ -132,17 +128,17 @@ def test_unavailable_says_when_to_try_again_and_nothing_of_the_inside() -> None:
 
 
 def test_wording() -> None:
-    wordings: error_wording.Wordings = {
-        refusals.NotFound: error_wording.Wording(sentence="Cannot {verb}: {error}", status=400)
+    wordings: error_wording.ErrorWordings = {
+        refusals.NotFound: error_wording.ErrorWording(sentence="Cannot {verb}: {error}", status=400)
     }
     with (
         pytest.raises(HttpError) as caught,
-        error_wording.worded(wordings, verb="sing"),
+        error_wording.reword_errors(wordings, verb="sing"),
     ):
         raise refusals.TraitNotFound("T{}")
     assert caught.value.status == 400
     assert caught.value.message == "Cannot sing: No such trait(s): T{}."
-    with pytest.raises(refusals.UnknownTrait), error_wording.worded(wordings, verb="sing"):
+    with pytest.raises(refusals.UnknownTrait), error_wording.reword_errors(wordings, verb="sing"):
         raise refusals.UnknownTrait(["T"])
 
 
@@ -151,7 +147,7 @@ def test_wording() -> None:
 
 
 def identity(**headers: str) -> authentication.Identity:
-    return authentication.identify_anyone(
+    return authentication.identify_token(
         {name.replace("_", "-"): headers[name] for name in headers}.get, "127.0.0.1"
     )
 

@@ -4,7 +4,7 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from roost.api import openapi
-from roost.api.handlers.probes import OPEN_ROUTES
+from roost.api.probes import OPEN_ROUTES
 from roost.api.routes import ROUTES, Route
 
 DOCUMENT = openapi.document(OPEN_ROUTES, "/placement")
@@ -30,11 +30,36 @@ def test_nothing_else_is_in_it() -> None:
 
 
 def test_it_has_every_body_and_query() -> None:
-    keys = {(route.method, route.path): route for route in ROUTES}
-    assert openapi.BODIES.keys() == {
-        (route.method, route.path) for route in ROUTES if route.reads_json
+    for route in ROUTES:
+        operation = DOCUMENT["paths"][route.path][route.method.lower()]
+        if route.body is not None:
+            assert operation["requestBody"]["content"]
+        parameters = [each for each in operation["parameters"] if each.get("in") == "query"]
+        assert bool(parameters) == (route.query is not None)
+
+
+def test_what_is_sent_without_a_body() -> None:
+    sent = [route for route in ROUTES if route.method in ("POST", "PUT") and route.body is None]
+    assert [(route.path, route.since) for route in sent] == [
+        ("/resource_classes/{name}", (1, 7)),
+        ("/traits/{name}", (1, 6)),
+    ]
+
+
+def test_extensions_are_marked() -> None:
+    marked = {
+        path: operation["x-openstack"]["extension"]
+        for path, methods in DOCUMENT["paths"].items()
+        for operation in methods.values()
+        if "extension" in operation.get("x-openstack", {})
     }
-    assert openapi.QUERIES.keys() <= keys.keys()
+    assert marked == {
+        "/allocation_candidates": "post_candidates",
+        "/allocation_candidates/explain": "explain",
+        "/capacity": "capacity",
+        "/placements": "placements",
+        "/events": "events",
+    }
 
 
 def test_forms_of_a_body_follow_each_other() -> None:

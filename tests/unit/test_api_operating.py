@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from roost import assembly
-from roost.api.handlers.probes import OPEN_PATHS
+from roost.api.probes import OPEN_PATHS
 from roost.errors import Unavailable
 from roost.service.readiness import Readiness
 from roost.settings import Settings

@@ -12,7 +12,7 @@ from roost.api.access import policy as policy_module
 from roost.api.access.authentication import Identity
 from roost.api.access.policy import Policy, policy_of
 from roost.api.access.policy_rules import list_rules
-from roost.api.http.error_response import HttpError
+from roost.api.http_error import HttpError
 from roost.api.routes import ROUTES
 from roost.settings import Settings, SettingsError, load_settings
 
@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are looked at for every decision."""
-    monkeypatch.setattr(policy_module, "LOOK_SECONDS", -1.0)
+    monkeypatch.setattr(policy_module, "POLL_SECONDS", -1.0)
 
 
 def sender(*roles: str, project: str | None = "one", system_scope: str | None = None) -> Identity:
@@ -47,6 +47,14 @@ def allows(policy: Policy, identity: Identity, rule: str, project: str | None = 
     return True
 
 
+def test_a_rule_of_several_routes_has_a_description() -> None:
+    rules = {(route.method, route.path): route.rule for route in ROUTES if route.rule is not None}
+    for rule in rules.values():
+        same_name = [each for each in rules.values() if each.name == rule.name]
+        assert same_name == [rule] * len(same_name)
+        assert rule.description or len(same_name) == 1
+
+
 def test_every_route_has_a_documented_rule() -> None:
     documented = {
         (rule.name, operation["method"], operation["path"])
@@ -55,7 +63,7 @@ def test_every_route_has_a_documented_rule() -> None:
         for operation in rule.operations
     }
     assert documented == {
-        (route.rule, route.method, route.path) for route in ROUTES if route.rule is not None
+        (route.rule.name, route.method, route.path) for route in ROUTES if route.rule is not None
     }
 
 
@@ -141,7 +149,7 @@ def test_a_decision_reads_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_decisions_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy_module, "KEPT_DECISIONS_MAX", 10)
+    monkeypatch.setattr(policy_module, "CACHED_DECISIONS_MAX", 10)
     policy = policy_of(Settings())
     for number in range(100):
         assert not allows(policy, sender("reader"), USAGES, str(number))

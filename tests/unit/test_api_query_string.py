@@ -2,11 +2,12 @@
 
 import pytest
 
-from roost.api.handlers import candidates, providers
-from roost.api.http.error_response import HttpError
-from roost.api.parsing import query_string
+from roost.api.handlers import providers
+from roost.api.http_error import HttpError
+from roost.api.parsing import candidate_query, query_string
+from roost.api.schemas.providers import listing
 from roost.api.versions import VERSION_MAX, Version
-from roost.query import AggregateRule, CandidateQuery, RequestGroup, TraitRule
+from roost.query import AggregateRule, CandidateQuery, ProviderQuery, RequestGroup, TraitRule
 
 A = "11111111-1111-1111-1111-111111111111"
 B = "22222222-2222-2222-2222-222222222222"
@@ -14,7 +15,7 @@ VCPU = "resources=VCPU:1"
 
 
 def parse(text: str, minor: int = VERSION_MAX.minor) -> CandidateQuery:
-    return candidates.parse(text, Version(1, minor))
+    return candidate_query.parse(text, Version(1, minor))
 
 
 def refusal(text: str, minor: int = VERSION_MAX.minor) -> HttpError:
@@ -24,9 +25,13 @@ def refusal(text: str, minor: int = VERSION_MAX.minor) -> HttpError:
     return caught.value
 
 
+def parse_providers(text: str, version: Version) -> ProviderQuery:
+    return providers.parse_query(query_string.parse(text, listing(version)), version)
+
+
 def refused_providers(text: str, minor: int = VERSION_MAX.minor) -> str:
     with pytest.raises(HttpError) as caught:
-        providers.parse_query(text, Version(1, minor))
+        parse_providers(text, Version(1, minor))
     assert caught.value.status == 400
     return caught.value.message
 
@@ -218,7 +223,7 @@ def test_refused_with_a_code(text: str, message: str, code: str) -> None:
 
 def test_provider_list() -> None:
     text = f"name=%e2%98%83&uuid={A}&in_tree={B}&resources=VCPU:2&required=A&member_of={B}"
-    query = providers.parse_query(text, VERSION_MAX)
+    query = parse_providers(text, VERSION_MAX)
     assert query.name == "☃"
     assert query.uuid == A
     assert query.in_tree == B

@@ -1,8 +1,8 @@
 """The WSGI application: the framework's side of the API.
 
-A request passes what stands in front (`pipeline`), authentication, then the negotiation of its
-version, then the table of routes, then the checks of its headers, then policy; then its handler
-sees it. Whatever is raised on the way becomes a response in one place.
+A request passes the middleware (`pipeline`), authentication, the negotiation of its version, the
+table of routes, the checks of its headers, and the policy; then its handler is called. Whatever is
+raised on the way becomes a response in one place.
 """
 
 import functools
@@ -17,15 +17,13 @@ import falcon
 import msgspec
 from falcon.constants import COMBINED_METHODS
 
-from roost.api import versions
+from roost.api import probes, versions
 from roost.api.access import authentication
 from roost.api.access.policy import Policy, policy_of
-from roost.api.handlers import probes
-from roost.api.http import error_response, error_table, request_metrics, request_reader
-from roost.api.http.error_response import HttpError
-from roost.api.http.messages import Reply
-from roost.api.http.pipeline import in_front_of
-from roost.api.http.request_middleware import REQUEST_ID, Application
+from roost.api.http import error_response, error_table, request_reader
+from roost.api.http.messages import EVENTS, JSON, REQUEST_ID, ROUTE, Application, Reply, Request
+from roost.api.http_error import HttpError
+from roost.api.pipeline import add_middleware
 from roost.api.routes import ROUTES, OpenRoute, Route
 from roost.api.versions import Version
 from roost.errors import RoostError
@@ -37,12 +35,12 @@ LOG = logging.getLogger(__name__)
 
 App = falcon.App[falcon.Request, falcon.Response]
 
-# Everybody may ask which versions there are.
+# Paths that need no token. The root, which lists the versions, is spelled in two ways.
 OPEN_PATHS = frozenset({"", "/"}) | probes.OPEN_PATHS
 
-# From this version on replies say when what they show was last written.
+# From this version on, replies say when the state they show was last written.
 SINCE_LAST_MODIFIED = (1, 15)
-# From this version on errors have a code.
+# From this version on, errors have a code.
 SINCE_ERROR_CODE = (1, 23)
 
 
@@ -53,10 +51,11 @@ def create_application(roost: Roost) -> Application:
         settings.auth_strategy, allow_remote_noauth2=settings.allow_remote_noauth2
     )
     policy = policy_of(settings)
-    application = falcon.App(middleware=[Front(identify)])
-    # A response without a body has no content type; replies with one name it themselves.
+    application = falcon.App(middleware=[RequestContextMiddleware(identify)])
+    # A response without a body has no content type; one with a body sets it below.
     application.resp_options.default_media_type = None  # type: ignore[assignment]
-    # The second replaces the framework's own handler, which is found first for its own errors.
+    # The framework prefers the handler of the nearest base class, and has one for its own errors,
+    # which the second line replaces.
     application.add_error_handler(Exception, refuse)
     application.add_error_handler(falcon.HTTPError, refuse)
     for path in dict.fromkeys(route.path for route in ROUTES):
@@ -66,17 +65,19 @@ def create_application(roost: Roost) -> Application:
     for open_route in probes.OPEN_ROUTES:
         respond = functools.partial(_respond_openly, readiness, open_route)
         _add(application, open_route.path, respond)
-    return in_front_of(application, settings, open_paths=OPEN_PATHS, quiet_paths=probes.OPEN_PATHS)
+    return add_middleware(
+        application, settings, open_paths=OPEN_PATHS, quiet_paths=probes.OPEN_PATHS
+    )
 
 
 def _add(application: App, path: str, respond: Callable[..., None]) -> None:
-    # Every method comes here, so that the tables alone decide which ones there are.
+    # All methods are registered, so that the table of routes alone decides which ones exist.
     responders = {f"on_{method.lower()}": respond for method in COMBINED_METHODS}
     application.add_route(path, SimpleNamespace(**responders))
 
 
-class Front:
-    """What happens before a path is looked at."""
+class RequestContextMiddleware:
+    """Puts the sender and the version of a request into its context, before it is routed."""
 
     def __init__(self, identify: authentication.Identify) -> None:
         self._identify = identify
@@ -98,31 +99,45 @@ def _respond(
     response: falcon.Response,
     **parameters: str,
 ) -> None:
-    request.env[request_metrics.ROUTE] = routes[0].path
+    request.env[ROUTE] = routes[0].path
     version = request.context.version
     request_reader.check_length(request)
     if any(not value or "\0" in value for value in parameters.values()):
-        # Nothing has such a name: a path that ends in a slash, or what no database takes.
+        # Nothing has such a name: the path ends in a slash, or has a character that no database
+        # stores.
         raise HttpError(404)
     route = _choose(routes, request.method, version)
-    request_reader.check_media_types(request, route)
-    message = request_reader.read(request, version, route)
+    message = _read(request, version, route)
     if route.rule is not None:
         sender = request.context.identity
         project = route.project_of(message) if route.project_of else sender.project
-        policy.check(sender, route.rule, project)
-        # What everybody may ask needs no database.
+        policy.check(sender, route.rule.name, project)
+        # A route for everybody needs no database.
         roost.open()
     _send(route.handler(roost, message, **parameters), version, request, response)
+
+
+def _read(request: falcon.Request, version: Version, route: Route) -> Request:
+    if route.body is not None:
+        request_reader.check_content_type(request)
+    if route.media_types:
+        request_reader.check_accept(request, route.media_types)
+    return request_reader.read(
+        request,
+        version,
+        query_schema=route.query(version) if route.query else {},
+        body_schema=route.body(version) if route.body else {},
+        can_stream=route.streams_events,
+    )
 
 
 def _respond_openly(
     readiness: Readiness, route: OpenRoute, request: falcon.Request, response: falcon.Response
 ) -> None:
-    request.env[request_metrics.ROUTE] = route.path
+    request.env[ROUTE] = route.path
     if request.method != "GET":
         raise _not_allowed(["GET"])
-    reply = route.answer(readiness, request.root_path)
+    reply = route.respond(readiness, request.root_path)
     response.status = reply.status
     response.content_type = route.content_type
     response.data = reply.body
@@ -130,7 +145,7 @@ def _respond_openly(
 
 
 def _choose(routes: list[Route], method: str, version: Version) -> Route:
-    """The entry of the table for a method; it is a 404 in versions that do not know it yet."""
+    """The route of a method in this version; without one, a 404 or 405 as the table has it."""
     known = [route for route in routes if route.method == method]
     for route in known:
         if route.since <= version <= route.until:
@@ -153,15 +168,15 @@ def _send(
 ) -> None:
     response.status = reply.status
     if reply.stream is not None:
-        response.content_type = request_reader.EVENTS
+        response.content_type = EVENTS
         response.stream = reply.stream
         response.set_header("cache-control", "no-cache")
-        # A proxy that gathers an answer before it sends it on would gather for ever.
+        # A proxy that buffers responses would never pass the first event on.
         response.set_header("x-accel-buffering", "no")
     elif reply.body is None:
         response.content_type = None
     else:
-        response.content_type = error_response.JSON
+        response.content_type = JSON
         response.data = (
             reply.body if isinstance(reply.body, bytes) else msgspec.json.encode(reply.body)
         )
@@ -170,10 +185,10 @@ def _send(
     if reply.shows_state and version >= SINCE_LAST_MODIFIED:
         response.last_modified = reply.modified or datetime.now(UTC)
         response.set_header("cache-control", "no-cache")
-    _name_version(response, version)
+    _set_version_headers(response, version)
 
 
-def _name_version(response: falcon.Response, version: Version) -> None:
+def _set_version_headers(response: falcon.Response, version: Version) -> None:
     response.set_header(versions.HEADER, f"{versions.SERVICE} {version}")
     response.append_header("vary", versions.HEADER)
 
@@ -184,10 +199,10 @@ def refuse(
     """Turn whatever was raised into a response."""
     refusal = _as_http(request, error)
     if refusal.status == HTTPStatus.CONFLICT:
-        # Verbs put their own sentences around what was refused.
+        # Handlers that reword an error keep the original as the cause.
         refused = error.__cause__ if isinstance(error, HttpError) else error
         metrics.CONFLICTS.labels(type(refused or error).__name__).inc()
-    # Some requests are refused before anybody has asked for their version.
+    # A request can be refused before its version is negotiated.
     version = getattr(request.context, "version", None)
     media_type = request_reader.error_media_type(request)
     facts = error_response.RequestFacts(
@@ -207,7 +222,7 @@ def refuse(
     response.content_type = content_type
     response.set_headers(refusal.headers)
     if version is not None:
-        _name_version(response, version)
+        _set_version_headers(response, version)
 
 
 def _as_http(request: falcon.Request, error: Exception) -> HttpError:
@@ -220,7 +235,7 @@ def _as_http(request: falcon.Request, error: Exception) -> HttpError:
                 LOG.warning("%s %s: %s", request.method, request.path, error)
             return refusal
         case falcon.HTTPError() if error.status_code in error_response.EXPLANATIONS:
-            # Of the framework itself: no such path, a header that makes no sense.
+            # Raised by the framework itself: no such path, a malformed header.
             return HttpError(error.status_code, error.description or "")
     LOG.error(
         "%s %s failed (%s)",

@@ -1,97 +1,28 @@
-"""The API as an OpenAPI document, made from the tables that serve it.
+"""The API as an OpenAPI document, made from the table of routes.
 
-OpenAPI knows nothing of microversions. What depends on them carries `x-openstack` with the first
-and the last version that it is for; a body that changed over time is any of its forms.
+OpenAPI has no microversions. Whatever depends on them carries `x-openstack` with the first and the
+last version that it holds for; a body that changed over time is any of its forms.
 """
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from http import HTTPStatus
 from itertools import groupby
 from typing import Any
 
-from roost.api.http import error_response, error_table
+from roost.api.http.messages import JSON
+from roost.api.http_error import ErrorCode
 from roost.api.routes import ROUTES, OpenRoute, Route
-from roost.api.schemas import (
-    Schema,
-    aggregates,
-    allocations,
-    candidates,
-    events,
-    explain,
-    inventories,
-    placements,
-    providers,
-    resource_classes,
-    traits,
-    usages,
-)
+from roost.api.schemas import Schema, SchemaByVersion
 from roost.api.versions import VERSION_MAX, VERSIONS, Version
 
 OPENAPI_VERSION = "3.1.0"
-EXTENSION = "x-openstack"
-
-Key = tuple[str, str]  # a method and a path
-ByVersion = Callable[[Version], Schema]
-
-
-def _always(schema: Schema) -> ByVersion:
-    return lambda _: schema
-
-
-_PROVIDER = "/resource_providers/{uuid}"
-
-# What is sent, by the version that it is sent in.
-BODIES: Mapping[Key, ByVersion] = {
-    ("POST", "/resource_providers"): providers.creation,
-    ("PUT", _PROVIDER): providers.update,
-    ("POST", f"{_PROVIDER}/inventories"): _always(inventories.POST),
-    ("PUT", f"{_PROVIDER}/inventories"): _always(inventories.PUT_ALL),
-    ("PUT", f"{_PROVIDER}/inventories/{{resource_class}}"): _always(inventories.PUT_ONE),
-    ("PUT", f"{_PROVIDER}/aggregates"): aggregates.put,
-    ("PUT", f"{_PROVIDER}/traits"): _always(traits.PUT_OF_PROVIDER),
-    ("POST", "/resource_classes"): _always(resource_classes.BODY),
-    ("PUT", "/resource_classes/{name}"): _always(resource_classes.BODY),
-    ("POST", "/allocations"): allocations.post,
-    ("POST", "/allocation_candidates"): _always(candidates.POST),
-    ("POST", "/allocation_candidates/explain"): _always(explain.POST),
-    ("POST", "/capacity"): _always(candidates.POST),
-    ("PUT", "/allocations/{consumer_uuid}"): allocations.put,
-    ("POST", "/placements"): _always(placements.POST),
-    ("POST", "/reshaper"): allocations.reshape,
-}
-QUERIES: Mapping[Key, ByVersion] = {
-    ("GET", "/resource_providers"): providers.listing,
-    ("GET", "/traits"): _always(traits.LIST),
-    ("GET", "/events"): _always(events.QUERY),
-    ("GET", "/usages"): usages.query,
-    ("GET", "/allocation_candidates"): candidates.documented,
-    ("GET", "/allocation_candidates/explain"): _always(explain.QUERY),
-    ("GET", "/capacity"): _always(candidates.EXTENDED),
-}
-
-# What success looks like, where it does not look as it mostly does for the method.
-_STATUSES: Mapping[str, tuple[int, ...]] = {"GET": (200,), "PUT": (200,), "DELETE": (204,)}
-_STATUSES_OF: Mapping[Key, tuple[int, ...]] = {
-    ("POST", "/resource_providers"): (200, 201),
-    ("POST", f"{_PROVIDER}/inventories"): (201,),
-    ("POST", "/resource_classes"): (201,),
-    ("PUT", "/resource_classes/{name}"): (200, 201, 204),
-    ("GET", "/traits/{name}"): (204,),
-    ("PUT", "/traits/{name}"): (201, 204),
-    ("POST", "/allocations"): (204,),
-    ("POST", "/allocation_candidates"): (200,),
-    ("POST", "/allocation_candidates/explain"): (200,),
-    ("POST", "/capacity"): (200,),
-    ("PUT", "/allocations/{consumer_uuid}"): (204,),
-    ("POST", "/placements"): (200,),
-    ("POST", "/reshaper"): (204,),
-}
+X_OPENSTACK = "x-openstack"
 
 
 def document(open_routes: Iterable[OpenRoute], root_path: str = "") -> dict[str, Any]:
-    """The document of the API that is mounted at this path, and of the paths beside it."""
+    """The document of the API mounted at this path, and of the paths beside the API."""
     paths = {**_paths(), **{route.path: {"get": _open_operation(route)} for route in open_routes}}
     return {
         "openapi": OPENAPI_VERSION,
@@ -110,36 +41,45 @@ def document(open_routes: Iterable[OpenRoute], root_path: str = "") -> dict[str,
 @functools.cache
 def _paths() -> dict[str, dict[str, Any]]:
     paths: dict[str, dict[str, Any]] = {}
-    by_key: dict[Key, list[Route]] = {}
-    for route in ROUTES:
-        by_key.setdefault((route.method, route.path), []).append(route)
-    for key, routes in by_key.items():
-        method, path = key
-        paths.setdefault(path, {})[method.lower()] = _operation(key, routes)
+    for path, method in dict.fromkeys((route.path, route.method) for route in ROUTES):
+        routes = [route for route in ROUTES if (route.path, route.method) == (path, method)]
+        paths.setdefault(path, {})[method.lower()] = _operation(routes)
     return paths
 
 
-def _operation(key: Key, routes: list[Route]) -> dict[str, Any]:
-    """One method of one path, in all the ways in which it has been served."""
+def _operation(routes: Sequence[Route]) -> dict[str, Any]:
+    """One method of one path: its routes in all versions, the newest last."""
     newest = routes[-1]
-    module = newest.handler.__module__.rpartition(".")[2]
     since, until = routes[0].since, newest.until
+    operation_id = newest.operation_id or _handler_name(newest)
     operation: dict[str, Any] = {
-        "operationId": f"{module}.{newest.handler.__name__}",
-        "tags": [module],
+        "operationId": operation_id,
+        "tags": [operation_id.partition(".")[0]],
+        "summary": newest.summary,
         "parameters": [
             {"$ref": "#/components/parameters/version"},
             *(_path_parameter(name) for name in re.findall(r"\{(\w+)\}", newest.path)),
-            *(_query_parameters(QUERIES[key], since, until) if key in QUERIES else ()),
+            *(_query_parameters(newest.query, since, until) if newest.query else ()),
         ],
-        "responses": _responses(key),
-        EXTENSION: _range(since, until) | ({"policy": newest.rule} if newest.rule else {}),
+        "responses": _responses(routes),
+        X_OPENSTACK: _range(since, until),
     }
+    if newest.description:
+        operation["description"] = newest.description
     if newest.rule is None:
         operation["security"] = []
-    if key in BODIES:
-        operation["requestBody"] = _body(BODIES[key], routes)
+    else:
+        operation[X_OPENSTACK]["policy"] = newest.rule.name
+    if newest.extension is not None:
+        operation[X_OPENSTACK]["extension"] = newest.extension.value
+    if any(route.body for route in routes):
+        operation["requestBody"] = _body(routes)
     return operation
+
+
+def _handler_name(route: Route) -> str:
+    module = route.handler.__module__.rpartition(".")[2]
+    return f"{module}.{route.handler.__name__}"
 
 
 def _open_operation(route: OpenRoute) -> dict[str, Any]:
@@ -157,22 +97,22 @@ def _open_operation(route: OpenRoute) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------------------------------------
-# What is sent
+# Requests
 
 
-def _body(schemas: ByVersion, routes: list[Route]) -> dict[str, Any]:
+def _body(routes: Sequence[Route]) -> dict[str, Any]:
     forms = [
-        {**schema, EXTENSION: _range(since, until)}
+        {**schema, X_OPENSTACK: _range(since, until)}
         for route in routes
-        if route.reads_json
-        for since, until, schema in _forms(schemas, route.since, route.until)
+        if route.body is not None
+        for since, until, schema in _forms(route.body, route.since, route.until)
     ]
-    # The newest first: where one has to do for all, it shall be the one that knows most.
+    # The newest first: tools that know one form only take the first.
     forms.reverse()
     schema = forms[0] if len(forms) == 1 else {"anyOf": forms}
     return {
-        "required": all(route.reads_json for route in routes),
-        "content": {error_response.JSON: {"schema": schema}},
+        "required": all(route.body for route in routes),
+        "content": {JSON: {"schema": schema}},
     }
 
 
@@ -181,9 +121,9 @@ def _path_parameter(name: str) -> dict[str, Any]:
 
 
 def _query_parameters(
-    schemas: ByVersion, since: tuple[int, int], until: tuple[int, int]
+    schemas: SchemaByVersion, since: tuple[int, int], until: tuple[int, int]
 ) -> Iterator[dict[str, Any]]:
-    """Each parameter that any version has."""
+    """Each parameter that any version has, in its newest form."""
     first: dict[str, tuple[int, int]] = {}
     newest: dict[str, tuple[Schema, str | None]] = {}
     needed_by = []
@@ -196,19 +136,19 @@ def _query_parameters(
     for name, (kind, suffix) in newest.items():
         extension = _range(first[name], until)
         if suffix is not None:
-            # Other parameters of the same kind, whose names OpenAPI cannot tell.
+            # OpenAPI cannot describe parameters whose names follow a pattern.
             extension["suffix"] = suffix
         yield {
             "in": "query",
             "name": name,
             "required": name in needed,
             "schema": kind,
-            EXTENSION: extension,
+            X_OPENSTACK: extension,
         }
 
 
 def _parameters_of(schema: Schema) -> Iterator[tuple[str, Schema, str | None]]:
-    """Names and what they may hold; and the pattern of a suffix that a name may have."""
+    """The name and the schema of each parameter, and the pattern of its suffix if it has one."""
     for name, kind in schema["properties"].items():
         yield name, kind, None
     for pattern, kind in schema.get("patternProperties", {}).items():
@@ -218,17 +158,17 @@ def _parameters_of(schema: Schema) -> Iterator[tuple[str, Schema, str | None]]:
 
 
 # ---------------------------------------------------------------------------------------------
-# What comes back
+# Responses
 
 
-def _responses(key: Key) -> dict[str, Any]:
-    method, _ = key
-    statuses = _STATUSES_OF[key] if key in _STATUSES_OF else _STATUSES[method]
+def _responses(routes: Sequence[Route]) -> dict[str, Any]:
     responses: dict[str, Any] = {}
-    for status in statuses:
+    for status in dict.fromkeys(status for route in routes for status in route.statuses):
         responses[str(status)] = {"description": HTTPStatus(status).phrase}
         if status == HTTPStatus.OK:
-            responses["200"]["content"] = {error_response.JSON: {}}
+            responses["200"]["content"] = {
+                media_type: {} for media_type in routes[-1].media_types or (JSON,)
+            }
     return {
         **responses,
         "401": {"$ref": "#/components/responses/unauthorized"},
@@ -239,7 +179,7 @@ def _responses(key: Key) -> dict[str, Any]:
 
 def _components() -> dict[str, Any]:
     choices = [f"placement {version}" for version in ("latest", *reversed(VERSIONS))]
-    refusal = {error_response.JSON: {"schema": {"$ref": "#/components/schemas/refusal"}}}
+    refusal = {JSON: {"schema": {"$ref": "#/components/schemas/refusal"}}}
     return {
         "securitySchemes": {"token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}},
         "parameters": {
@@ -265,8 +205,8 @@ def _components() -> dict[str, Any]:
 
 def _refusal() -> Schema:
     text = {"type": "string"}
-    code = {"enum": sorted(error_table.CODES), EXTENSION: {"min-ver": "1.23"}}
-    # The last two only where the version itself was refused.
+    code = {"enum": sorted(ErrorCode), X_OPENSTACK: {"min-ver": "1.23"}}
+    # An error has the last two only if the version itself was refused.
     fields = {
         "status": {"type": "integer"},
         **dict.fromkeys(("title", "detail", "request_id"), text),
@@ -292,12 +232,12 @@ def _refusal() -> Schema:
 
 
 def _forms(
-    schemas: ByVersion, since: tuple[int, int], until: tuple[int, int]
+    schemas: SchemaByVersion, since: tuple[int, int], until: tuple[int, int]
 ) -> Iterator[tuple[Version, Version, Schema]]:
-    """The schemas between two versions, each with the first and the last version that it is for."""
+    """The schemas between two versions, each with the first and the last version it holds for."""
     versions = [Version(*map(int, name.split("."))) for name in VERSIONS]
     served = [version for version in versions if since <= version <= until]
-    # A schema that holds for several versions is one object.
+    # Versions that share a schema share the object.
     for _, group in groupby(served, key=lambda version: id(schemas(version))):
         same = list(group)
         yield same[0], same[-1], schemas(same[0])

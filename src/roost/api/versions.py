@@ -1,6 +1,6 @@
-"""The microversions of the API, and which one a request asks for.
+"""The microversions of the API, and the negotiation of one for a request.
 
-Versions end in this package: below it, what a version brought is a field of a value.
+Only `roost.api` knows of versions: below it, what a version brought is a field of a value.
 """
 
 import functools
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import microversion_parse
 
-from roost.api.http.error_response import HttpError
+from roost.api.http_error import HttpError
 
 HEADER = "openstack-api-version"
 SERVICE = "placement"
@@ -74,10 +74,10 @@ VERSION_MIN = Version(1, 0)
 VERSION_MAX = Version(1, len(VERSIONS) - 1)
 
 
-# Clients say the same few things again and again.
+# Parsing is slow, and clients send the same few headers again and again.
 @functools.lru_cache(maxsize=256)
 def negotiate(header: str | None) -> Version:
-    """The version that a request asks for: the oldest if it says nothing."""
+    """The version that the header asks for; without one, the oldest."""
     headers = {} if header is None else {HEADER: header}
     try:
         found = microversion_parse.extract_version(headers, SERVICE, _NAMES)

@@ -9,8 +9,8 @@ from granian.server import Server
 from rich.console import Console
 
 from roost.api.access.authentication import is_loopback
-from roost.api.http.pipeline import check_pipeline
-from roost.api.http.request_middleware import Application
+from roost.api.http.messages import Application
+from roost.api.pipeline import check_pipeline
 from roost.assembly import LazyApplication, build_application
 from roost.cli.failure import BadInput, Failure
 from roost.cli.show import database_shown

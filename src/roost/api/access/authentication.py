@@ -1,22 +1,22 @@
-"""Who sends a request.
+"""Finds out who sends a request.
 
-With Keystone its middleware has checked the token and put into headers what it stands for. With
-noauth2 every token is believed: it is `user` or `user:project`. For tests and development.
+With Keystone, its middleware has checked the token and put the identity into headers. With noauth2,
+which is for tests and development, every token is believed: it is `user` or `user:project`.
 """
 
 import ipaddress
 from collections.abc import Callable
 from typing import Any
 
-from roost.api.http.error_response import HttpError
+from roost.api.http_error import HttpError
 from roost.model import Value
 
 Header = Callable[[str], str | None]
-Identify = Callable[[Header, str], "Identity"]  # takes the address that the request came from
+Identify = Callable[[Header, str], "Identity"]  # takes headers, and the address of the sender
 
 
 class Identity(Value, frozen=True, kw_only=True):
-    """Who sends a request, and what speaks for them."""
+    """The sender of a request, and their roles."""
 
     user: str | None
     project: str | None
@@ -28,7 +28,7 @@ class Identity(Value, frozen=True, kw_only=True):
     service_roles: frozenset[str] = frozenset()
 
     def credentials(self) -> dict[str, Any]:
-        """Under the names by which the rules of a policy file know them."""
+        """The fields under the names that rules of a policy file use."""
         return {
             "user_id": self.user,
             "user_domain_id": self.user_domain,
@@ -42,7 +42,7 @@ class Identity(Value, frozen=True, kw_only=True):
 
 
 def identify_by_keystone(header: Header, _address: str) -> Identity:
-    """The sender, as Keystone's middleware found it."""
+    """The sender, as Keystone's middleware identified them."""
     user = header("x-user-id")
     if user is None:
         raise HttpError(401)
@@ -58,19 +58,19 @@ def identify_by_keystone(header: Header, _address: str) -> Identity:
     )
 
 
-def identify_by_word(header: Header, address: str) -> Identity:
-    """The sender, who is believed, if on this machine."""
+def identify_local_token(header: Header, address: str) -> Identity:
+    """The sender that the token names; refused unless they are on this machine."""
     if not is_loopback(address):
         raise HttpError(
             403,
             "noauth2 believes every token, so it answers this machine alone; "
             "[roost]allow_remote_noauth2 lets it answer others.",
         )
-    return identify_anyone(header, address)
+    return identify_token(header, address)
 
 
-def identify_anyone(header: Header, _address: str) -> Identity:
-    """The sender, who is believed."""
+def identify_token(header: Header, _address: str) -> Identity:
+    """The sender that the token names."""
     token = header("x-auth-token")
     if token is None:
         raise HttpError(401)
@@ -89,14 +89,14 @@ def identify_anyone(header: Header, _address: str) -> Identity:
 
 
 def identification(auth_strategy: str, *, allow_remote_noauth2: bool) -> Identify:
-    """How senders are known, by what is configured."""
+    """The configured way to identify senders."""
     if auth_strategy == "keystone":
         return identify_by_keystone
-    return identify_anyone if allow_remote_noauth2 else identify_by_word
+    return identify_token if allow_remote_noauth2 else identify_local_token
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is this machine's own; one that came through a file has no address."""
+    """Whether an address is of this machine. Over a Unix socket the address is empty."""
     if host in ("", "localhost"):
         return True
     try:

@@ -1,7 +1,7 @@
-"""Who may do what. Every decision is made here, by the name of a rule.
+"""Decides whether the sender of a request may use its route.
 
-oslo.policy decides, by the rules of `policy_rules` and of the operator's policy file. What it
-decided is kept, since it would read files and interpret text for every request.
+oslo.policy decides, by the rules of `policy_rules` and of the operator's policy file. Decisions are
+cached, since oslo.policy reads files and interprets text for each of them.
 """
 
 import logging
@@ -15,16 +15,16 @@ from oslo_policy import opts, policy
 
 from roost.api.access.authentication import Identity
 from roost.api.access.policy_rules import list_rules
-from roost.api.http.error_response import HttpError
+from roost.api.http_error import HttpError
 from roost.settings import Settings, SettingsError, library_configuration, load_settings
 
 LOG = logging.getLogger(__name__)
 
-# How often files are looked at; an edit counts after that long at most.
-LOOK_SECONDS = 1.0
-KEPT_DECISIONS_MAX = 10_000
+# How often policy files are checked; an edit takes effect after that long at most.
+POLL_SECONDS = 1.0
+CACHED_DECISIONS_MAX = 10_000
 
-# Path, time of its last change, size: of every file with rules.
+# Path, time of the last change and size of every file with rules.
 Fingerprint = tuple[tuple[str, int, int], ...]
 
 
@@ -35,34 +35,34 @@ class Policy:
         opts.set_defaults(configuration, "policy.yaml")
         self._configuration = configuration
         self._lock = threading.Lock()
-        # Why not, and nothing where it is allowed.
+        # The reason of each refusal; empty where the sender is allowed.
         self._decisions: dict[tuple[str, Identity, str | None], str] = {}
-        self._fingerprint = self._look()
-        self._looked = time.monotonic()
+        self._fingerprint = self._fingerprint_files()
+        self._polled = time.monotonic()
         try:
-            self._enforcer = self._read()
+            self._enforcer = self._load()
         except Exception as error:
             raise SettingsError(f"the policy cannot be used: {_reason(error)}") from error
 
     def check(self, identity: Identity, rule: str, project: str | None) -> None:
-        """Refuse unless the sender may do what the rule stands for.
+        """Refuse the request unless the rule allows the sender.
 
-        `project` is the one that the request is about: the sender's own, unless it names one.
+        `project` is the one that the request is about: the sender's own, unless it names another.
         """
-        if time.monotonic() - self._looked > LOOK_SECONDS:
-            self._read_again()
-        question = rule, identity, project
-        refusal = self._decisions.get(question)
+        if time.monotonic() - self._polled > POLL_SECONDS:
+            self._reload_changed_files()
+        key = rule, identity, project
+        refusal = self._decisions.get(key)
         if refusal is None:
             with self._lock:
-                if len(self._decisions) >= KEPT_DECISIONS_MAX:
+                if len(self._decisions) >= CACHED_DECISIONS_MAX:
                     self._decisions.clear()
-                refusal = self._decisions[question] = self._decide(identity, rule, project)
+                refusal = self._decisions[key] = self._decide(identity, rule, project)
         if refusal:
             raise HttpError(403, refusal)
 
     def _decide(self, identity: Identity, rule: str, project: str | None) -> str:
-        """Why not; nothing if it is allowed."""
+        """The reason why the sender is refused; empty if it is allowed."""
         target = {"project_id": project, "user_id": identity.user}
         try:
             self._enforcer.authorize(rule, target, identity.credentials(), do_raise=True)
@@ -72,31 +72,31 @@ class Policy:
             return f"Policy does not allow {rule} to be performed."
         return ""
 
-    # -- files ---------------------------------------------------------------------------------
+    # -- policy files --------------------------------------------------------------------------
 
-    def _read_again(self) -> None:
+    def _reload_changed_files(self) -> None:
         with self._lock:
-            self._looked = time.monotonic()
-            found = self._look()
+            self._polled = time.monotonic()
+            found = self._fingerprint_files()
             if found == self._fingerprint:
                 return
             self._fingerprint = found
             try:
-                self._enforcer = self._read()
+                self._enforcer = self._load()
             except Exception as error:
                 LOG.error("the policy stays as it was: %s", _reason(error))
                 return
             self._decisions.clear()
             LOG.info("new rules of policy are in force")
 
-    def _read(self) -> policy.Enforcer:
+    def _load(self) -> policy.Enforcer:
         enforcer = new_enforcer(self._configuration)
         enforcer.load_rules()
-        # From now on it looks at no file by itself.
+        # Without this, oslo.policy would check the files itself with every decision.
         enforcer.use_conf = False
         return enforcer
 
-    def _look(self) -> Fingerprint:
+    def _fingerprint_files(self) -> Fingerprint:
         section = self._configuration.oslo_policy
         paths = [self._configuration.find_file(section.policy_file)]
         for folder in section.policy_dirs:
@@ -120,7 +120,7 @@ def _reason(error: Exception) -> str:
 
 def new_enforcer(configuration: cfg.ConfigOpts) -> policy.Enforcer:
     enforcer = policy.Enforcer(configuration)
-    # Every default changed once; a line in the log for each of them would help nobody.
+    # Every rule has a deprecated default, and a warning for each of them would fill the log.
     enforcer.suppress_default_change_warnings = True
     enforcer.register_defaults(list_rules())
     return enforcer

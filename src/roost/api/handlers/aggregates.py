@@ -2,11 +2,11 @@
 
 import functools
 
-from roost.api.http.error_wording import Wordings, worded
+from roost.api.http.error_wording import ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.parsing import bodies
-from roost.api.schemas import aggregates as schema
-from roost.api.schemas import canonical_uuid
+from roost.api.parsing.uuids import canonical_uuid
+from roost.api.schemas.aggregates import SINCE_GENERATION
 from roost.api.versions import Version
 from roost.errors import ProviderGenerationConflict
 from roost.model import ProviderAggregates
@@ -14,7 +14,7 @@ from roost.operations.aggregates import read_aggregates, replace_aggregates
 from roost.operations.providers import read_provider
 from roost.service.service import Roost
 
-WORDINGS: Wordings = {
+WORDINGS: ErrorWordings = {
     ProviderGenerationConflict: "Resource provider's generation already changed. "
     "Please update the generation and try again."
 }
@@ -25,27 +25,27 @@ def get(roost: Roost, request: Request, uuid: str) -> Reply:
 
 
 def put(roost: Roost, request: Request, uuid: str) -> Reply:
-    carries_generation = request.version >= schema.SINCE_GENERATION
+    has_generation = request.version >= SINCE_GENERATION
     body = bodies.read(
         request.body,
-        schema.put(request.version),
-        missing=functools.partial(read_provider, roost, uuid=uuid),
+        request.body_schema,
+        check_exists=functools.partial(read_provider, roost, uuid=uuid),
     )
-    aggregates = body["aggregates"] if carries_generation else body
-    generation = body["resource_provider_generation"] if carries_generation else None
-    with worded(WORDINGS):
+    aggregates = body["aggregates"] if has_generation else body
+    generation = body["resource_provider_generation"] if has_generation else None
+    with reword_errors(WORDINGS):
         changed = replace_aggregates(
             roost,
             provider_uuid=uuid,
-            # Two spellings of one UUID are one aggregate.
+            # The schema takes two spellings of one UUID for different aggregates.
             aggregates=list(dict.fromkeys(map(canonical_uuid, aggregates))),
-            expected_generation=None if generation is None else bodies.whole(generation),
+            expected_generation=None if generation is None else bodies.to_integer(generation),
         )
     return _show(changed, request.version)
 
 
 def _show(found: ProviderAggregates, version: Version) -> Reply:
     body: dict[str, object] = {"aggregates": found.aggregates}
-    if version >= schema.SINCE_GENERATION:
+    if version >= SINCE_GENERATION:
         body["resource_provider_generation"] = found.generation
     return Reply(body=body, shows_state=True)

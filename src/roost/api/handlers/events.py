@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 
-from roost.api.http.error_response import HttpError
 from roost.api.http.messages import Reply, Request
-from roost.api.parsing import positions, query_string
-from roost.api.schemas import canonical_uuid
-from roost.api.schemas.events import QUERY, WAIT_SECONDS_MAX
+from roost.api.http_error import HttpError
+from roost.api.parsing import query_string
+from roost.api.parsing.tokens import FeedPosition, decode_position, encode_position
+from roost.api.parsing.uuids import canonical_uuid
+from roost.api.schemas.events import WAIT_SECONDS_MAX
 from roost.errors import PositionGone, Unavailable
 from roost.model import Event, EventKind
 from roost.operations.events import (
@@ -23,15 +24,15 @@ from roost.operations.events import (
 )
 from roost.service.service import Roost
 
-# A stream that says nothing for long is taken for broken by what is in between.
+# Proxies close a connection on which nothing is sent for long.
 HEARTBEAT_SECONDS = 5.0
 
-# A client that a stream has left comes back at once.
+# After a stream ends, the client reconnects after this many milliseconds.
 _BEGIN = b"retry: 100\n\n"
 
 
 def get(roost: Roost, request: Request) -> Reply:
-    parameters = query_string.parse(request.query_string, QUERY)
+    parameters = query_string.parse(request.query_string, request.query_schema)
     after = query_string.once(parameters, "after")
     wait = query_string.once(parameters, "wait")
     tree = query_string.once(parameters, "tree")
@@ -40,13 +41,13 @@ def get(roost: Roost, request: Request) -> Reply:
         tree=None if tree is None else canonical_uuid(tree),
     )
     if request.wants_events:
-        # The position of a client that comes back is newer than that in its URL.
+        # A client that reconnects sends its old URL, and a newer position in the header.
         after = request.last_event_id or after
         seconds = float(wait) if wait is not None else WAIT_SECONDS_MAX
         return Reply(stream=_stream(roost, _position(roost, after), event_filter, seconds))
     if after is None:
         return _reply(current_position(roost), [])
-    position = positions.read(after)
+    position = decode_position(after)
     if not int(wait or 0):
         found = read_events(roost, position=position, event_filter=event_filter)
         return _reply(found[-1].position if found else position, found)
@@ -59,7 +60,7 @@ def get(roost: Roost, request: Request) -> Reply:
 
 def _parse_kinds(names: Sequence[str]) -> frozenset[EventKind]:
     known = tuple(kind.value for kind in EventKind)
-    # The schema has seen the first and the last.
+    # The schema has checked only the first and the last.
     unknown = [name for name in names if name not in known]
     if unknown:
         raise HttpError(
@@ -69,14 +70,14 @@ def _parse_kinds(names: Sequence[str]) -> frozenset[EventKind]:
     return frozenset(map(EventKind, names))
 
 
-def _position(roost: Roost, after: str | None) -> positions.FeedPosition:
-    return dict(current_position(roost)) if after is None else positions.read(after)
+def _position(roost: Roost, after: str | None) -> FeedPosition:
+    return dict(current_position(roost)) if after is None else decode_position(after)
 
 
 def _reply(position: Any, found: list[WriteEvents]) -> Reply:
     body = {
-        "events": [render(event) for each in found for event in each.events],
-        "position": positions.write(position),
+        "events": [render(event) for write in found for event in write.events],
+        "position": encode_position(position),
     }
     return Reply(body=body, shows_state=True)
 
@@ -100,11 +101,11 @@ def render(event: Event) -> dict[str, Any]:
 
 
 class Stream:
-    """What is sent, and a place among those who wait that is given back in the end, however."""
+    """The bytes of a stream. It holds a place among the waiters, and frees it when it ends."""
 
     def __init__(self, pieces: Iterator[bytes], leave: Callable[[], None]) -> None:
         self._pieces = pieces
-        # A generator that was never begun would not notice its end; and not every server closes.
+        # Not every server calls `close`, and a generator that was never started runs no `finally`.
         self.close = weakref.finalize(self, leave)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -119,7 +120,7 @@ class Stream:
 
 
 def _stream(
-    roost: Roost, position: positions.FeedPosition, event_filter: EventFilter, seconds: float
+    roost: Roost, position: FeedPosition, event_filter: EventFilter, seconds: float
 ) -> Stream:
     roost.waiters.enter()
     return Stream(_pieces(roost, position, event_filter, seconds), roost.waiters.leave)
@@ -140,28 +141,29 @@ def _pieces(
             except PositionGone:
                 position, found = current_position(roost), []
                 yield _piece("reset", {}, position)
-            for each in found:
-                yield _pieces_of(each)
+            for write in found:
+                yield _pieces_of(write)
             if roost.waiters.is_stopping or time.monotonic() >= end:
                 return
-            # An id without data is no event: a client that comes back knows where it was.
-            yield f": still here\nid: {positions.write(position)}\n\n".encode()
+            # An id without data is not an event; it moves the position of a client that reconnects.
+            yield f": still here\nid: {encode_position(position)}\n\n".encode()
     except Unavailable:
-        # The answer has begun; the client finds out why when it comes back.
+        # The status has been sent, so the stream can only end. The client reconnects, and
+        # then gets a 503.
         return
 
 
-def _pieces_of(happening: WriteEvents) -> bytes:
-    """The events of one write. A client has seen the write when it has seen the last of them."""
-    *first, last = happening.events
+def _pieces_of(write: WriteEvents) -> bytes:
+    """The events of one write; the last one carries the position behind the write."""
+    *first, last = write.events
     return b"".join(
         [
             *(_piece(event.kind, render(event)) for event in first),
-            _piece(last.kind, render(last), happening.position),
+            _piece(last.kind, render(last), write.position),
         ]
     )
 
 
 def _piece(kind: str, data: dict[str, Any], position: Any = None) -> bytes:
-    head = "" if position is None else f"id: {positions.write(position)}\n"
+    head = "" if position is None else f"id: {encode_position(position)}\n"
     return f"{head}event: {kind}\ndata: ".encode() + msgspec.json.encode(data) + b"\n\n"

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from roost.api.handlers import candidates
 from roost.api.handlers.explain_text import (
     provider_text,
     relaxation_text,
@@ -10,43 +9,43 @@ from roost.api.handlers.explain_text import (
     summary,
     tree_text,
 )
-from roost.api.http.error_response import HttpError
-from roost.api.http.error_table import QUERY_BAD_VALUE
-from roost.api.http.error_wording import Wording, Wordings, worded
+from roost.api.http.error_wording import ErrorWording, ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
-from roost.api.parsing import bodies, query_string
-from roost.api.parsing.candidates_body import parameters_of
-from roost.api.schemas import canonical_uuid, is_uuid
-from roost.api.schemas import explain as schema
+from roost.api.http_error import ErrorCode, HttpError
+from roost.api.parsing import bodies, candidate_query, query_string
+from roost.api.parsing.uuids import canonical_uuid, is_uuid
 from roost.api.versions import VERSION_MAX
 from roost.errors import ProviderNotFound
 from roost.operations.candidates import explain_candidates
 from roost.reasons import Explanation, ProviderMiss, Rule, Stage, TreeReason
 from roost.service.service import Roost
 
-WORDINGS: Wordings = {
-    **candidates.WORDINGS,
-    # It is no part of the path, so nothing that was asked for is missing.
-    ProviderNotFound: Wording(
-        sentence=query_string.INVALID.format("tree: {error}"), status=400, code=QUERY_BAD_VALUE
+WORDINGS: ErrorWordings = {
+    **candidate_query.WORDINGS,
+    # The tree is a parameter and not the path, so an unknown one is a 400 and not a 404.
+    ProviderNotFound: ErrorWording(
+        sentence=query_string.INVALID.format("tree: {error}"),
+        status=400,
+        code=ErrorCode.QUERY_BAD_VALUE,
     ),
 }
 
 
 def get(roost: Roost, request: Request) -> Reply:
-    return _answer(roost, query_string.split(request.query_string))
+    return _explain(roost, query_string.split(request.query_string))
 
 
 def post(roost: Roost, request: Request) -> Reply:
-    return _answer(roost, parameters_of(bodies.read(request.body, schema.POST)))
+    body = bodies.read(request.body, request.body_schema)
+    return _explain(roost, candidate_query.parameters_of(body))
 
 
-def _answer(roost: Roost, given: query_string.Parameters) -> Reply:
+def _explain(roost: Roost, given: query_string.Parameters) -> Reply:
     parameters = dict(given)
     tree_uuid = _parse_tree(query_string.once(parameters, "tree"))
     parameters.pop("tree", None)
-    query = candidates.parse_parameters(parameters, VERSION_MAX, extended=True)
-    with worded(WORDINGS):
+    query = candidate_query.parse_parameters(parameters, VERSION_MAX, extended=True)
+    with reword_errors(WORDINGS):
         found = explain_candidates(roost, query=query, tree_uuid=tree_uuid)
     return Reply(body=render(found), shows_state=True)
 
@@ -56,7 +55,7 @@ def _parse_tree(text: str | None) -> str | None:
         return None
     if not is_uuid(text):
         reason = f"Expected 'tree' parameter to be a format of uuid. Got: {text}"
-        raise HttpError(400, query_string.INVALID.format(reason), QUERY_BAD_VALUE)
+        raise HttpError(400, query_string.INVALID.format(reason), ErrorCode.QUERY_BAD_VALUE)
     return canonical_uuid(text)
 
 
@@ -87,7 +86,7 @@ def _stage(stage: Stage) -> dict[str, Any]:
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
-    """What does not apply to a rule is left out."""
+    """A rule, without the fields that do not apply to its kind."""
     shown: dict[str, Any] = {"kind": rule.kind}
     if rule.group is not None:
         shown["group"] = rule.group

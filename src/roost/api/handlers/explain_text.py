@@ -1,4 +1,6 @@
-"""Explanations in words."""
+"""The sentences of an explanation."""
+
+from typing import assert_never
 
 from roost.reasons import (
     Explanation,
@@ -11,13 +13,13 @@ from roost.reasons import (
     Verdict,
 )
 
-# Classes of which people speak in units of their own: what it is, and how much one of them is.
+# Classes that have a unit: the noun and the unit of one.
 _UNITS = {"MEMORY_MB": ("memory", "MB"), "DISK_GB": ("disk", "GB")}
 _LARGER = {"MB": "GB", "GB": "TB"}
 
 
 def rule_text(rule: Rule) -> str:
-    """What a rule asks, short enough for a table."""
+    """What a rule asks for, short enough for a cell of a table."""
     names = ", ".join(rule.names)
     one_of = names if len(rule.names) == 1 else f"one of {names}"
     match rule.kind:
@@ -53,8 +55,10 @@ def rule_text(rule: Rule) -> str:
             text = f"same_subtree {names}"
         case RuleKind.ELSEWHERE:
             text = f"{', '.join(rule.outside)} outside the subtree of {names}"
-        case _:
+        case RuleKind.CAPACITY:
             text = f"{names} of all groups together"
+        case _:
+            assert_never(rule.kind)
     return f"{rule.group}: {text}" if rule.group else text
 
 
@@ -71,17 +75,18 @@ def tree_text(reason: TreeReason) -> str:
     if reason.providers_more:
         said.append(f"and {reason.providers_more:,} more")
     if not said:
-        said = [_nobody(rule)]
+        said = [_tree_wide_text(rule)]
     return f"{reason.name} fails at {rule_text(rule)}: " + "; ".join(said)
 
 
 def provider_text(miss: ProviderMiss, rule: Rule) -> str:
+    """How one provider breaks a rule."""
     names = ", ".join(miss.broken)
     match rule.kind:
         case RuleKind.RESOURCES:
-            return f"{miss.name}: {rule.names[0]} {_stock(miss)}"
+            return f"{miss.name}: {rule.names[0]} {_inventory_text(miss)}"
         case RuleKind.CAPACITY:
-            return f"{miss.name}: {names} {miss.asked} asked together, {_free(miss)}"
+            return f"{miss.name}: {names} {miss.asked} asked together, {_free_text(miss)}"
         case RuleKind.REQUIRED | RuleKind.ROOT_REQUIRED:
             return f"{miss.name} lacks {names}"
         case RuleKind.FORBIDDEN | RuleKind.ROOT_FORBIDDEN:
@@ -89,12 +94,21 @@ def provider_text(miss: ProviderMiss, rule: Rule) -> str:
         case RuleKind.MEMBER_OF | RuleKind.ROOT_MEMBER_OF:
             return f"{miss.name} is not in {names}"
         case RuleKind.NOT_MEMBER_OF | RuleKind.ROOT_NOT_MEMBER_OF:
-            # An aggregate on a root spans its tree, and then the provider itself is in none.
+            # An aggregate of the root spans its tree, so the provider itself may be in none.
             return f"{miss.name} is in {names or rule.names[0]}"
-    return f"{miss.name} stands elsewhere"
+        case (
+            RuleKind.IN_TREE
+            | RuleKind.IN_SUBTREE
+            | RuleKind.GROUP_POLICY
+            | RuleKind.ISOLATE
+            | RuleKind.SAME_SUBTREE
+            | RuleKind.ELSEWHERE
+        ):
+            return f"{miss.name} stands elsewhere"
+    assert_never(rule.kind)
 
 
-def _stock(miss: ProviderMiss) -> str:
+def _inventory_text(miss: ProviderMiss) -> str:
     units = [
         f"{said} {getattr(miss, part)}"
         for part, said in (
@@ -107,15 +121,15 @@ def _stock(miss: ProviderMiss) -> str:
     said = ", ".join(units) or "units ok"
     if miss.gives is not None:
         said = f"gives {miss.gives}"
-    return f"{miss.asked} asked, {_free(miss)}; {said}"
+    return f"{miss.asked} asked, {_free_text(miss)}; {said}"
 
 
-def _free(miss: ProviderMiss) -> str:
+def _free_text(miss: ProviderMiss) -> str:
     return f"{miss.free} free of {miss.capacity}"
 
 
-def _nobody(rule: Rule) -> str:
-    """What holds of a tree where no single provider is to blame."""
+def _tree_wide_text(rule: Rule) -> str:
+    """Why a tree fails at a rule, where no single provider breaks it."""
     names = ", ".join(rule.names)
     match rule.kind:
         case RuleKind.RESOURCES:
@@ -128,15 +142,28 @@ def _nobody(rule: Rule) -> str:
             return f"none of the providers that can serve {names} is above the others"
         case RuleKind.ELSEWHERE:
             return f"{', '.join(rule.outside)} can only be served from the subtree of {names}"
-    return "no provider is left"
+        case (
+            RuleKind.ROOT_REQUIRED
+            | RuleKind.ROOT_FORBIDDEN
+            | RuleKind.ROOT_MEMBER_OF
+            | RuleKind.ROOT_NOT_MEMBER_OF
+            | RuleKind.FORBIDDEN
+            | RuleKind.MEMBER_OF
+            | RuleKind.NOT_MEMBER_OF
+            | RuleKind.IN_TREE
+            | RuleKind.IN_SUBTREE
+            | RuleKind.CAPACITY
+        ):
+            return "no provider is left"
+    assert_never(rule.kind)
 
 
 # ---------------------------------------------------------------------------------------------
-# What would help
+# Relaxations
 
 
 def relaxation_text(relaxation: Relaxation) -> str:
-    """What to ask instead, as it follows "it would fit"."""
+    """What to ask for instead; it follows "it would fit"."""
     rule = relaxation.rule
     of_group = f" in group {rule.group}" if rule.group else ""
     if relaxation.amount is not None:
@@ -167,7 +194,9 @@ def relaxation_text(relaxation: Relaxation) -> str:
             return f"without in_subtree{of_group}"
         case RuleKind.ELSEWHERE:
             return f"if {', '.join(rule.outside)} were allowed in the subtree of {names}"
-    return f"without {rule_text(rule)}"
+        case RuleKind.GROUP_POLICY | RuleKind.ISOLATE | RuleKind.SAME_SUBTREE | RuleKind.CAPACITY:
+            return f"without {rule_text(rule)}"
+    assert_never(rule.kind)
 
 
 def _quantity(name: str, amount: int) -> str:
@@ -180,8 +209,12 @@ def _quantity(name: str, amount: int) -> str:
     return f"{amount:,} {unit} less {what}"
 
 
+# ---------------------------------------------------------------------------------------------
+# Summary
+
+
 def summary(explanation: Explanation) -> str:
-    """All of it in a sentence."""
+    """The explanation in one sentence."""
     tree = explanation.tree
     who = "No tree" if tree is None else tree.name
     if explanation.verdict == Verdict.FITS:
@@ -199,6 +232,7 @@ def summary(explanation: Explanation) -> str:
 
 
 def _when(explanation: Explanation) -> str:
+    """Whether the request could fit later, once less is used."""
     if explanation.verdict == Verdict.NOT_NOW:
         return " now"
     if explanation.tree is None:
@@ -210,7 +244,7 @@ def _why(reason: TreeReason, *, is_nearest: bool) -> str:
     assert reason.rule is not None
     who = f"{reason.name}, the nearest, fails" if is_nearest else "it fails"
     said = provider_text(reason.providers[0], reason.rule) if reason.providers else None
-    return f"{who} at {rule_text(reason.rule)} ({said or _nobody(reason.rule)})"
+    return f"{who} at {rule_text(reason.rule)} ({said or _tree_wide_text(reason.rule)})"
 
 
 def _trees(count: int) -> str:

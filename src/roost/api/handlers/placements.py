@@ -6,15 +6,13 @@ from typing import Any
 
 import msgspec
 
-from roost.api.handlers import candidates
-from roost.api.http.error_response import HttpError
-from roost.api.http.error_wording import worded
+from roost.api.http.error_wording import reword_errors
 from roost.api.http.messages import Reply, Request
-from roost.api.parsing import bodies, query_string
-from roost.api.parsing.candidates_body import parameters_of
+from roost.api.http_error import HttpError
+from roost.api.parsing import bodies, candidate_query, query_string
+from roost.api.parsing.allocations import check_consumer_uuid
 from roost.api.parsing.query_extensions import is_extended
-from roost.api.schemas import canonical_uuid, is_uuid
-from roost.api.schemas.placements import POST
+from roost.api.parsing.uuids import canonical_uuid
 from roost.api.versions import Version
 from roost.model import NewConsumer, Placed
 from roost.operations.placement_candidates import IdempotencyKey, PlacementRequest
@@ -24,8 +22,9 @@ from roost.service.service import Roost
 
 
 def post(roost: Roost, request: Request) -> Reply:
-    placement = parse(bodies.read(request.body, POST), request.version)
-    with worded(candidates.WORDINGS):
+    body = bodies.read(request.body, request.body_schema)
+    placement = parse(body, request.version)
+    with reword_errors(candidate_query.WORDINGS):
         placed = place(roost, request=placement)
     return Reply(body={"placements": {each.consumer_uuid: render(each) for each in placed}})
 
@@ -36,20 +35,21 @@ def parse(body: Mapping[str, Any], version: Version) -> PlacementRequest:
         query=query,
         consumers=_parse_consumers(body["consumers"]),
         apart="spread" in body,
-        # Who packs takes a candidate as often as it fits; in other orders all have a turn first.
+        # To pack is to use a candidate as often as it fits. In any other order each candidate is
+        # used once before any is used again.
         fill=query.order is not None and query.order.by == "pack",
         key=_key(body),
     )
 
 
 def _parse_query(body: Mapping[str, Any], version: Version) -> CandidateQuery:
-    """What a search is asked: as it stands in a URL, or as it is posted."""
+    """The search: as a query string, or as the body of POST /allocation_candidates."""
     given = body["query"]
     if isinstance(given, str):
-        # In the form in which WSGI hands over what stands in a URL.
+        # WSGI hands over the bytes of a URL as latin-1, and `split` expects that.
         parameters = dict(query_string.split(given.encode().decode("latin-1")))
     else:
-        parameters = dict(parameters_of(given))
+        parameters = dict(candidate_query.parameters_of(given))
     if "order" in body:
         if "order" in parameters:
             raise HttpError(400, "The order is given twice: in 'order', and in 'query'.")
@@ -57,14 +57,13 @@ def _parse_query(body: Mapping[str, Any], version: Version) -> CandidateQuery:
     if "after" in parameters:
         raise HttpError(400, "'after' asks for a page of candidates, which a placement has not.")
     extended = not isinstance(given, str) or is_extended(parameters, version)
-    return candidates.parse_parameters(parameters, version, extended=extended)
+    return candidate_query.parse_parameters(parameters, version, extended=extended)
 
 
 def _parse_consumers(consumers: Mapping[str, Any]) -> tuple[NewConsumer, ...]:
     found = {}
     for uuid, fields in consumers.items():
-        if not is_uuid(uuid):
-            raise HttpError(400, f"Malformed consumer_uuid: {uuid} is not a UUID")
+        check_consumer_uuid(uuid)
         consumer = NewConsumer(uuid=canonical_uuid(uuid), **fields)
         if consumer.uuid in found:
             raise HttpError(400, f"The consumer {consumer.uuid} is given twice")
@@ -78,7 +77,7 @@ def _key(body: Mapping[str, Any]) -> IdempotencyKey | None:
         return None
     return IdempotencyKey(
         key_digest=_digest(key.encode()),
-        # The order in which the fields of an object come does not make it another one.
+        # Sorted, because objects whose fields come in another order are equal.
         body_digest=_digest(msgspec.json.encode(body, order="sorted")),
     )
 

@@ -6,12 +6,11 @@ from typing import Any
 
 from msgspec import UNSET
 
-from roost.api.http.error_response import HttpError
-from roost.api.http.error_wording import Wordings, worded
+from roost.api.http.error_wording import ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
+from roost.api.http_error import HttpError
 from roost.api.parsing import bodies, query_string
-from roost.api.schemas import canonical_uuid
-from roost.api.schemas import providers as schema
+from roost.api.parsing.uuids import canonical_uuid
 from roost.api.versions import Version
 from roost.errors import (
     InvalidParent,
@@ -32,23 +31,23 @@ from roost.operations.providers import (
 from roost.query import ProviderQuery
 from roost.service.service import Roost
 
-LIST_WORDINGS: Wordings = {
+LIST_WORDINGS: ErrorWordings = {
     UnknownResourceClass: "Invalid resource class in resources parameter: {error}",
     UnknownTrait: 'Invalid trait(s) in "required" parameter: {error}',
 }
-CREATE_WORDINGS: Wordings = {
+CREATE_WORDINGS: ErrorWordings = {
     InvalidParent: 'Unable to create resource provider "{name}", {uuid}: '
     "Object action create failed because: {error}"
 }
-UPDATE_WORDINGS: Wordings = {
+UPDATE_WORDINGS: ErrorWordings = {
     ProviderExists: "Conflicting resource provider {error.value} already exists.",
     InvalidParent: "Unable to save resource provider {uuid}: "
     "Object action update failed because: {error}",
-    # The verb is wrong, and clients have always seen it.
+    # Placement says "create" here as well, and clients match on it.
     UnknownParent: "Unable to save resource provider {uuid}: "
     "Object action create failed because: {error}",
 }
-DELETE_WORDINGS: Wordings = {
+DELETE_WORDINGS: ErrorWordings = {
     ProviderNotFound: "No resource provider with uuid {uuid} found for delete"
 }
 
@@ -64,8 +63,9 @@ _LINKS = (
 
 
 def get_all(roost: Roost, request: Request) -> Reply:
-    query = parse_query(request.query_string, request.version)
-    with worded(LIST_WORDINGS):
+    parameters = query_string.parse(request.query_string, request.query_schema)
+    query = parse_query(parameters, request.version)
+    with reword_errors(LIST_WORDINGS):
         providers = list_providers(roost, query=query)
     return Reply(
         body={"resource_providers": [render(provider, request) for provider in providers]},
@@ -74,16 +74,15 @@ def get_all(roost: Roost, request: Request) -> Reply:
     )
 
 
-def parse_query(text: str, version: Version) -> ProviderQuery:
-    parameters = query_string.parse(text, schema.listing(version))
-    # First, because this is the first fault that clients hear of.
+def parse_query(parameters: query_string.Parameters, version: Version) -> ProviderQuery:
+    # Before all others, because clients expect a faulty `member_of` to be refused first.
     aggregates = query_string.parse_aggregates(parameters.get("member_of", ()), version)
     uuid = query_string.once(parameters, "uuid")
     resources = query_string.once(parameters, "resources")
     in_tree = query_string.once(parameters, "in_tree")
     return ProviderQuery(
         uuid=None if uuid is None else canonical_uuid(uuid),
-        # An empty name has always meant any name.
+        # In Placement an empty name means any name.
         name=query_string.once(parameters, "name") or None,
         in_tree=None if in_tree is None else canonical_uuid(in_tree),
         resources={} if resources is None else query_string.parse_resources(resources),
@@ -93,11 +92,11 @@ def parse_query(text: str, version: Version) -> ProviderQuery:
 
 
 def post(roost: Roost, request: Request) -> Reply:
-    body = bodies.read(request.body, schema.creation(request.version))
+    body = bodies.read(request.body, request.body_schema)
     uuid = canonical_uuid(body["uuid"]) if "uuid" in body else str(uuids.uuid4())
     parent = body.get("parent_provider_uuid")
     _refuse_empty_name(body["name"])
-    with worded(CREATE_WORDINGS, name=body["name"], uuid=uuid):
+    with reword_errors(CREATE_WORDINGS, name=body["name"], uuid=uuid):
         provider = create_provider(
             roost,
             uuid=uuid,
@@ -122,12 +121,12 @@ def get(roost: Roost, request: Request, uuid: str) -> Reply:
 def put(roost: Roost, request: Request, uuid: str) -> Reply:
     body = bodies.read(
         request.body,
-        schema.update(request.version),
-        missing=functools.partial(read_provider, roost, uuid=uuid),
+        request.body_schema,
+        check_exists=functools.partial(read_provider, roost, uuid=uuid),
     )
     _refuse_empty_name(body["name"])
     parent = body.get("parent_provider_uuid", UNSET)
-    with worded(UPDATE_WORDINGS, uuid=uuid):
+    with reword_errors(UPDATE_WORDINGS, uuid=uuid):
         provider = update_provider(
             roost,
             uuid=uuid,
@@ -139,7 +138,7 @@ def put(roost: Roost, request: Request, uuid: str) -> Reply:
 
 
 def delete(roost: Roost, request: Request, uuid: str) -> Reply:
-    with worded(DELETE_WORDINGS, uuid=uuid):
+    with reword_errors(DELETE_WORDINGS, uuid=uuid):
         delete_provider(roost, uuid=uuid)
     return Reply(status=204)
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from roost.api import schemas
-from roost.api.http.error_wording import Wordings, worded
+from roost.api.http.error_wording import ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.parsing import bodies
+from roost.api.parsing.validation import validate
 from roost.api.schemas import resource_classes as schema
 from roost.errors import ResourceClassExists, ResourceClassInUse, StandardName
 from roost.operations.resource_classes import (
@@ -18,9 +18,11 @@ from roost.operations.resource_classes import (
 )
 from roost.service.service import Roost
 
-POST_WORDINGS: Wordings = {ResourceClassExists: "Conflicting resource class already exists: {name}"}
-RENAME_WORDINGS: Wordings = {StandardName: "Cannot update standard resource class {name}"}
-DELETE_WORDINGS: Wordings = {
+POST_WORDINGS: ErrorWordings = {
+    ResourceClassExists: "Conflicting resource class already exists: {name}"
+}
+RENAME_WORDINGS: ErrorWordings = {StandardName: "Cannot update standard resource class {name}"}
+DELETE_WORDINGS: ErrorWordings = {
     StandardName: "Error in delete resource class: Cannot delete standard resource class {name}.",
     ResourceClassInUse: "Error in delete resource class: {error}",
 }
@@ -36,8 +38,8 @@ def get_all(roost: Roost, request: Request) -> Reply:
 
 
 def post(roost: Roost, request: Request) -> Reply:
-    name = bodies.read(request.body, schema.BODY)["name"]
-    with worded(POST_WORDINGS, name=name):
+    name = bodies.read(request.body, request.body_schema)["name"]
+    with reword_errors(POST_WORDINGS, name=name):
         create_resource_class(roost, name=name)
     return Reply(status=201, location=f"/resource_classes/{name}")
 
@@ -49,21 +51,21 @@ def get(roost: Roost, request: Request, name: str) -> Reply:
 
 def rename(roost: Roost, request: Request, name: str) -> Reply:
     """PUT before 1.7."""
-    new_name = bodies.read(request.body, schema.BODY)["name"]
-    with worded(RENAME_WORDINGS, name=name):
+    new_name = bodies.read(request.body, request.body_schema)["name"]
+    with reword_errors(RENAME_WORDINGS, name=name):
         rename_resource_class(roost, name=name, new_name=new_name)
     return Reply(body=_render(new_name, request))
 
 
 def ensure(roost: Roost, request: Request, name: str) -> Reply:
     """PUT from 1.7."""
-    schemas.validate({"name": name}, schema.BODY, "JSON does not validate: {}")
+    validate({"name": name}, schema.BODY, bodies.INVALID)
     made = ensure_resource_class(roost, name=name)
     return Reply(status=201 if made else 204, location=f"/resource_classes/{name}")
 
 
 def delete(roost: Roost, request: Request, name: str) -> Reply:
-    with worded(DELETE_WORDINGS, name=name):
+    with reword_errors(DELETE_WORDINGS, name=name):
         delete_resource_class(roost, name=name)
     return Reply(status=204)
 

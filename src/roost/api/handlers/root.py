@@ -1,9 +1,28 @@
-"""GET /: which versions there are, and what there is beyond them."""
+"""GET /: the versions of the API, and the extensions that roost has beyond them."""
 
-from roost.api.extensions import EXTENSIONS
+from enum import StrEnum
+
 from roost.api.http.messages import Reply, Request
 from roost.api.versions import VERSION_MAX, VERSION_MIN
 from roost.service.service import Roost
+
+
+class Extension(StrEnum):
+    """What roost can do beyond 1.39, all of it opt-in, in the order of `docs/beyond.md`."""
+
+    ROOT_MEMBER_OF = "root_member_of"  # aggregates of the root of the tree
+    ROOT_REQUIRED_IN = "root_required_in"  # root_required=in:A,B, and repeated
+    ISOLATE = "isolate"  # groups that are served by different providers
+    SAME_SUBTREE_NOT = "same_subtree_not"  # same_subtree=_A,!_B: _B is served from elsewhere
+    IN_SUBTREE = "in_subtree"  # a group that is served from at or below one provider
+    CAN_SPLIT = "can_split"  # an amount that several providers of one tree serve together
+    GROUP_POLICY_OPTIONAL = "group_policy_optional"  # it is `none` where an extension is used
+    ORDER = "order"  # candidates in an order that the client chooses, a page at a time
+    POST_CANDIDATES = "post_candidates"  # for requests that are too long for a URL
+    EXPLAIN = "explain"  # why a request does not fit
+    CAPACITY = "capacity"  # how many more of a request fit
+    PLACEMENTS = "placements"  # choose and claim in one call
+    EVENTS = "events"  # the change feed, as a stream
 
 
 def get(roost: Roost, request: Request) -> Reply:
@@ -14,4 +33,4 @@ def get(roost: Roost, request: Request) -> Reply:
         "status": "CURRENT",
         "links": [{"rel": "self", "href": ""}],
     }
-    return Reply(body={"versions": [version], "extensions": list(EXTENSIONS)}, shows_state=True)
+    return Reply(body={"versions": [version], "extensions": list(Extension)}, shows_state=True)

@@ -2,12 +2,11 @@
 
 import re
 
-from roost.api.http.error_response import HttpError
-from roost.api.http.error_wording import Wordings, worded
+from roost.api.http.error_wording import ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
+from roost.api.http_error import HttpError
 from roost.api.parsing import bodies, query_string
 from roost.api.parsing.query_string import Parameters
-from roost.api.schemas import traits as schema
 from roost.errors import (
     ProviderGenerationConflict,
     ProviderNotFound,
@@ -28,19 +27,19 @@ from roost.service.service import Roost
 _CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
 _LENGTH_MAX = 255
 
-PROVIDER_GET_WORDINGS: Wordings = {
+PROVIDER_GET_WORDINGS: ErrorWordings = {
     ProviderNotFound: "No resource provider with uuid {uuid} found: {error}"
 }
-PROVIDER_PUT_WORDINGS: Wordings = {
+PROVIDER_PUT_WORDINGS: ErrorWordings = {
     ProviderGenerationConflict: "Resource provider's generation already changed. "
     "Please update the generation and try again.",
     UnknownTrait: "No such trait {error.listed}",
 }
-DELETE_WORDINGS: Wordings = {StandardName: "Cannot delete standard trait {name}."}
+DELETE_WORDINGS: ErrorWordings = {StandardName: "Cannot delete standard trait {name}."}
 
 
 def get_all(roost: Roost, request: Request) -> Reply:
-    parameters = query_string.parse(request.query_string, schema.LIST)
+    parameters = query_string.parse(request.query_string, request.query_schema)
     names, prefix = _parse_name(parameters)
     traits = list_traits(
         roost, names=names, prefix=prefix, associated=_parse_associated(parameters)
@@ -96,24 +95,24 @@ def put(roost: Roost, request: Request, name: str) -> Reply:
 
 
 def delete(roost: Roost, request: Request, name: str) -> Reply:
-    with worded(DELETE_WORDINGS, name=name):
+    with reword_errors(DELETE_WORDINGS, name=name):
         delete_trait(roost, name=name)
     return Reply(status=204)
 
 
 def get_of_provider(roost: Roost, request: Request, uuid: str) -> Reply:
-    with worded(PROVIDER_GET_WORDINGS, uuid=uuid):
+    with reword_errors(PROVIDER_GET_WORDINGS, uuid=uuid):
         return _show(read_traits(roost, provider_uuid=uuid))
 
 
 def put_of_provider(roost: Roost, request: Request, uuid: str) -> Reply:
-    body = bodies.read(request.body, schema.PUT_OF_PROVIDER)
-    with worded(PROVIDER_PUT_WORDINGS):
+    body = bodies.read(request.body, request.body_schema)
+    with reword_errors(PROVIDER_PUT_WORDINGS):
         changed = replace_traits(
             roost,
             provider_uuid=uuid,
             traits=frozenset(body["traits"]),
-            expected_generation=bodies.whole(body["resource_provider_generation"]),
+            expected_generation=bodies.to_integer(body["resource_provider_generation"]),
         )
     return _show(changed)
 

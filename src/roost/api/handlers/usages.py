@@ -3,24 +3,23 @@
 from collections.abc import Iterable
 from typing import Any
 
-from roost.api.http.error_wording import Wordings, worded
+from roost.api.http.error_wording import ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.parsing import query_string
-from roost.api.schemas import usages as schema
 from roost.api.versions import Version
 from roost.errors import ProviderNotFound
 from roost.model import ConsumerTypeUsage, Resources
 from roost.operations.usages import read_project_usages, read_usages
 from roost.service.service import Roost
 
-WORDINGS: Wordings = {ProviderNotFound: "No resource provider with uuid {uuid} found: {error}"}
+WORDINGS: ErrorWordings = {ProviderNotFound: "No resource provider with uuid {uuid} found: {error}"}
 
-# A name that no consumer type has: every type, added up.
+# The value of `consumer_type` that asks for the sum of all types; no type has this name.
 ALL = "all"
 
 
 def get(roost: Roost, request: Request) -> Reply:
-    parameters = query_string.parse(request.query_string, schema.query(request.version))
+    parameters = query_string.parse(request.query_string, request.query_schema)
     consumer_type = query_string.once(parameters, "consumer_type")
     usages = read_project_usages(
         roost,
@@ -33,9 +32,9 @@ def get(roost: Roost, request: Request) -> Reply:
 
 
 def project_of(request: Request) -> str | None:
-    """The project that a request is about, for the decision whether it is allowed."""
+    """The project that a request asks about: policy may allow its readers."""
     values = query_string.split(request.query_string).get("project_id", ())
-    # One value for each reader: the sum of all must not be had by naming a project twice.
+    # Policy and handler must speak of the same project, so a repeated parameter names none.
     return values[0] if len(values) == 1 else None
 
 
@@ -64,7 +63,7 @@ def _sum(usages: Iterable[Resources]) -> Resources:
 
 
 def get_of_provider(roost: Roost, request: Request, uuid: str) -> Reply:
-    with worded(WORDINGS, uuid=uuid):
+    with reword_errors(WORDINGS, uuid=uuid):
         found = read_usages(roost, provider_uuid=uuid)
     return Reply(
         body={"resource_provider_generation": found.generation, "usages": found.usages},

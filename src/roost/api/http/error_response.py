@@ -1,22 +1,19 @@
-"""What a refusal looks like on the wire.
+"""Errors as responses.
 
-The wording around a message (the explanation of the status, a blank line, a space, the message) is
-what clients of this API have always been given.
+The text around a message (the explanation of the status, a blank line, a space, the message) is
+the one that clients of Placement know.
 """
 
 import html
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 
-CODE_DEFAULT = "placement.undefined_code"
-
-JSON = "application/json"
-HTML = "text/html"
-PLAIN = "text/plain"
+from roost.api.http.messages import HTML, JSON, PLAIN, REQUEST_ID, Environ, StartResponse
+from roost.api.http_error import HttpError
 
 EXPLANATIONS = {
     400: "The server could not comply with the request since it is either malformed or otherwise "
@@ -37,32 +34,12 @@ EXPLANATIONS = {
     503: "The server is currently unavailable. Please try again at a later time.",
 }
 
-# In these the blank line stands between two sentences; in the others the message is set off.
+# For these statuses the text has no spaces after the message, and one before the blank line.
 _PAIRED = {405, 406, 415}
 
 
-class HttpError(Exception):
-    """A request that is refused for a reason that only HTTP knows."""
-
-    def __init__(
-        self,
-        status: int,
-        message: str = "",
-        code: str = CODE_DEFAULT,
-        *,
-        headers: Mapping[str, str] | None = None,
-        extra: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.code = code
-        self.headers = dict(headers or {})
-        self.extra = dict(extra or {})  # more fields of the error, beside `detail`
-
-
 class RequestFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the explanations quote of the request."""
+    """What explanations quote of the request."""
 
     method: str = "GET"
     accept: str = JSON
@@ -102,11 +79,20 @@ def render(
     return f"{heading}\n\n{text}".encode(), f"{PLAIN}; charset=UTF-8"
 
 
+def respond(error: HttpError, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    """Answer a request with this error, outside of the framework."""
+    request_id = environ.get(REQUEST_ID) or new_request_id()
+    body, content_type = render(error, RequestFacts(), JSON, request_id, with_code=True)
+    headers = {"content-type": content_type, "content-length": str(len(body)), **error.headers}
+    start_response(f"{error.status} {HTTPStatus(error.status).phrase}", list(headers.items()))
+    return [body]
+
+
 def _json_body(
     error: HttpError, title: str, text: str, request_id: str, *, with_code: bool
 ) -> bytes:
     if error.status == 401:
-        # Raised by the authentication in front of the API, which has its own form of body.
+        # Keystone's middleware answers 401 in a form of its own; clients expect that form.
         body: Any = {
             "message": EXPLANATIONS[error.status],
             "code": f"{error.status} {title}",

@@ -1,41 +1,41 @@
-"""Sentences that one verb puts around a refusal.
+"""Sentences that one route puts around an error.
 
-A refusal says what is wrong; some verbs say in addition what they were about to do, and clients
-match on those sentences. A handler names them in front of its operation; status and code stay
-with the table of errors unless this verb is known to answer otherwise.
+An error says what is wrong. Some routes also say what they were about to do, and clients match on
+those sentences. A handler wraps its operation in `reword_errors`; status and code come from the
+table of errors unless the wording has its own.
 """
 
 import contextlib
 from collections.abc import Iterator, Mapping
 
 from roost.api.http import error_table
-from roost.api.http.error_response import HttpError
+from roost.api.http_error import ErrorCode, HttpError
 from roost.errors import RoostError
 from roost.model import Value
 
 
-class Wording(Value, frozen=True, kw_only=True):
-    """How one verb words one kind of refusal; `{error}` in the sentence is the refusal itself."""
+class ErrorWording(Value, frozen=True, kw_only=True):
+    """How one route words one kind of error; `{error}` in the sentence is the error itself."""
 
     sentence: str
-    status: int | None = None  # None: as the table says
-    code: str | None = None
+    status: int | None = None  # None: as in the table of errors
+    code: ErrorCode | None = None
 
 
-Wordings = Mapping[type[RoostError], Wording | str]
+ErrorWordings = Mapping[type[RoostError], ErrorWording | str]
 
 
 @contextlib.contextmanager
-def worded(wordings: Wordings, **values: str) -> Iterator[None]:
-    """Give refusals from within the sentences of this verb; others pass as they are."""
+def reword_errors(wordings: ErrorWordings, **values: str) -> Iterator[None]:
+    """Turn errors that have a wording into an `HttpError`; let all others pass."""
     try:
         yield
     except tuple(wordings) as error:
         found = next(wordings[kind] for kind in type(error).__mro__ if kind in wordings)
-        wording = Wording(sentence=found) if isinstance(found, str) else found
-        answer = error_table.answer_to(error)
+        wording = ErrorWording(sentence=found) if isinstance(found, str) else found
+        entry = error_table.entry_for(error)
         raise HttpError(
-            wording.status or answer.status,
+            wording.status or entry.status,
             wording.sentence.format(error=error, **values),
-            wording.code or answer.code,
+            wording.code or entry.code,
         ) from error

@@ -1,11 +1,30 @@
-"""What a handler is given, and what it gives back: HTTP without the framework."""
+"""What the layers of the API hand to each other.
 
-from collections.abc import Iterable
+WSGI between server, middleware and framework; `Request` and `Reply` between framework and handlers.
+"""
+
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
+from roost.api.schemas import Schema
 from roost.api.versions import Version
 from roost.model import Value
+
+Environ = dict[str, Any]
+StartResponse = Callable[..., Any]
+Application = Callable[[Environ, StartResponse], Iterable[bytes]]
+
+# Keys of the WSGI environment. Other middleware of OpenStack knows the first two by these names.
+REQUEST_ID = "openstack.request_id"
+GLOBAL_REQUEST_ID = "openstack.global_request_id"
+ROUTE = "roost.route"  # the path in the table of routes, once it is known
+
+# Media types.
+JSON = "application/json"
+EVENTS = "text/event-stream"
+HTML = "text/html"
+PLAIN = "text/plain"
 
 
 class Request(Value, frozen=True, kw_only=True):
@@ -14,9 +33,11 @@ class Request(Value, frozen=True, kw_only=True):
     version: Version
     root_path: str = ""  # where the API is mounted, for links: "/placement", or nothing
     query_string: str = ""  # as sent, still quoted
+    query_schema: Schema  # of the route, in this version; empty if the route has none
     body: bytes = b""
+    body_schema: Schema  # likewise
     wants_events: bool = False  # a stream of server-sent events rather than JSON
-    last_event_id: str | None = None  # where a client was that comes back to a stream
+    last_event_id: str | None = None  # the last event that a client saw before it reconnected
 
 
 class Reply(Value, frozen=True, kw_only=True):
@@ -26,14 +47,14 @@ class Reply(Value, frozen=True, kw_only=True):
     body: Any = None  # encoded as JSON, unless it is bytes; None: no body and no content type
     stream: Iterable[bytes] | None = None  # server-sent events, instead of a body
     location: str | None = None  # a path of this API, sent as an absolute URL
-    # From 1.15 replies that show state say when it was last written (None: just now), and must
-    # not be cached. Replies to verbs without a body mostly show nothing.
+    # From 1.15 on, replies that show state say when it was last written (None: just now), and
+    # must not be cached. Most replies without a body show no state.
     shows_state: bool = False
     modified: datetime | None = None
 
 
 class OpenReply(Value, frozen=True, kw_only=True):
-    """One response to an open route, whatever the client says that it accepts."""
+    """One response of an open route, whatever media type the client accepts."""
 
     status: int = 200
     body: bytes

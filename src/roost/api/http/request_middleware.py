@@ -1,39 +1,47 @@
-"""What every request passes first, whoever answers it in the end.
+"""The outermost middleware: what happens to every request, whatever answers it.
 
-It gets its identifiers, the prefix is taken off its path, and its line in the log is written.
+It gives the request its ids, takes the prefix off its path, and when the response begins it logs
+and counts the request.
 """
 
+import functools
 import logging
 import re
 from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any
 
-from roost.api.http import request_metrics
-from roost.api.http.error_response import new_request_id
-from roost.api.versions import HEADER as VERSION_HEADER
-from roost.observe import logs
+from prometheus_client import Counter, Histogram
 
-# Operators set its level by this name, which does not follow the module.
+from roost.api.http.error_response import new_request_id
+from roost.api.http.messages import (
+    GLOBAL_REQUEST_ID,
+    REQUEST_ID,
+    ROUTE,
+    Application,
+    Environ,
+    StartResponse,
+)
+from roost.api.versions import HEADER as VERSION_HEADER
+from roost.observe import logs, metrics
+
+# Operators set the level of this logger by name, so the name does not follow the module.
 LOG = logging.getLogger("roost.requests")
 
-Environ = dict[str, Any]
-StartResponse = Callable[..., Any]
-Application = Callable[[Environ, StartResponse], Iterable[bytes]]
-
 REQUEST_ID_HEADER = "x-openstack-request-id"
-# Under the names that other middleware of OpenStack looks for.
-REQUEST_ID = "openstack.request_id"
-GLOBAL_REQUEST_ID = "openstack.global_request_id"
 
-# A client that works for another request says which; nothing else may get into logs.
-_KNOWN_ID = re.compile(
+# A client that works on behalf of another request sends its id. Any other text is ignored, so that
+# clients cannot write into the log.
+_REQUEST_ID_FORM = re.compile(
     r"req-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE
 )
 
+# The methods that have a label of their own; clients can invent any number of others.
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 
-class Entrance:
-    """The outermost part of the application."""
+
+class RequestMiddleware:
+    """Gives requests their ids, and logs and counts them."""
 
     def __init__(
         self,
@@ -41,7 +49,7 @@ class Entrance:
         prefix: str = "",
         quiet_paths: frozenset[str] = frozenset(),
     ) -> None:
-        """Requests to quiet paths, which come every few seconds, are logged for debugging only."""
+        """Requests to quiet paths come every few seconds, so they are logged at DEBUG."""
         self._application = application
         self._prefix = prefix
         self._quiet_paths = quiet_paths
@@ -50,7 +58,7 @@ class Entrance:
         begun = perf_counter()
         request_id = environ[REQUEST_ID] = new_request_id()
         given: str | None = environ.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
-        if given and _KNOWN_ID.fullmatch(given):
+        if given and _REQUEST_ID_FORM.fullmatch(given):
             environ[GLOBAL_REQUEST_ID] = given
         else:
             given = None
@@ -58,7 +66,7 @@ class Entrance:
         logs.global_request_id.set(given)
         uri = _uri(environ) if LOG.isEnabledFor(logging.INFO) else None
         if self._prefix:
-            self._take_prefix(environ)
+            self._remove_prefix(environ)
         level = logging.DEBUG if environ.get("PATH_INFO") in self._quiet_paths else logging.INFO
 
         def start(
@@ -67,17 +75,21 @@ class Entrance:
             if uri is not None:
                 _log(level, environ, uri, status, headers)
             headers = [*headers, (REQUEST_ID_HEADER, request_id)]
-            request_metrics.count(environ, status, perf_counter() - begun)
+            _count(environ, status, perf_counter() - begun)
             write: Callable[[bytes], object] = start_response(status, headers, *error)
             return write
 
         return self._application(environ, start)
 
-    def _take_prefix(self, environ: Environ) -> None:
+    def _remove_prefix(self, environ: Environ) -> None:
         path = environ.get("PATH_INFO", "")
         if path == self._prefix or path.startswith(self._prefix + "/"):
             environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME", "") + self._prefix
             environ["PATH_INFO"] = path.removeprefix(self._prefix)
+
+
+# ---------------------------------------------------------------------------------------------
+# Log
 
 
 def _uri(environ: Environ) -> str:
@@ -101,4 +113,27 @@ def _log(
         status[:3],
         named.get("content-length", "-"),
         version or "-",
+    )
+
+
+# ---------------------------------------------------------------------------------------------
+# Metrics
+
+
+def _count(environ: Environ, status: str, seconds: float) -> None:
+    """Count a request that is answered with a status such as `200 OK`."""
+    method = environ.get("REQUEST_METHOD", "")
+    if method not in _METHODS:
+        method = metrics.OTHER
+    requests, times = _series(environ.get(ROUTE, metrics.OTHER), method, status[:3])
+    requests.inc()
+    times.observe(seconds)
+
+
+# The cache is bounded: labels are routes of the table, the methods above, and statuses.
+@functools.cache
+def _series(route: str, method: str, status: str) -> tuple[Counter, Histogram]:
+    return (
+        metrics.REQUESTS.labels(route, method, status),
+        metrics.REQUEST_SECONDS.labels(route, method),
     )

@@ -1,21 +1,18 @@
-"""What the framework knows of a request, checked and made into a `Request`."""
+"""Checks the headers of a request, and reads it into a `Request` without the framework."""
 
 import falcon
 
-from roost.api.http import error_response
-from roost.api.http.error_response import HttpError
-from roost.api.http.messages import Request
-from roost.api.routes import Route
+from roost.api.http.messages import EVENTS, HTML, JSON, PLAIN, Request
+from roost.api.http_error import HttpError
+from roost.api.schemas import Schema
 from roost.api.versions import Version
 
-EVENTS = "text/event-stream"
-
-# Far more than any honest request; a body is held in memory as a whole.
+# Far more than any honest request needs. The whole body is held in memory.
 BODY_BYTES_MAX = 64 * 1024 * 1024
 
 
 def check_length(request: falcon.Request) -> None:
-    """Refuse a length that is none, and a body of which nobody says what it is."""
+    """Refuse a length that is not a number or too large, and a body without a media type."""
     length = _content_length(request)
     if length and not request.content_type:
         raise HttpError(400, "content-type header required when content-length > 0")
@@ -23,41 +20,51 @@ def check_length(request: falcon.Request) -> None:
         raise HttpError(413)
 
 
-def check_media_types(request: falcon.Request, route: Route) -> None:
-    """Refuse a body that is not JSON, and a client that does not want JSON."""
+def check_content_type(request: falcon.Request) -> None:
+    """Refuse a body that is not JSON."""
     sent = request.content_type
-    if route.reads_json and (sent or "").partition(";")[0].strip().lower() != error_response.JSON:
-        raise HttpError(415, f"The media type {sent} is not supported, use {error_response.JSON}")
-    if route.gives_json and not any(map(request.client_accepts, given_by(route))):
-        raise HttpError(406, f"Only {' and '.join(given_by(route))} is provided")
+    if (sent or "").partition(";")[0].strip().lower() != JSON:
+        raise HttpError(415, f"The media type {sent} is not supported, use {JSON}")
 
 
-def given_by(route: Route) -> tuple[str, ...]:
-    return (error_response.JSON, EVENTS) if route.gives_events else (error_response.JSON,)
+def check_accept(request: falcon.Request, media_types: tuple[str, ...]) -> None:
+    """Refuse a client that accepts none of the media types that a route can answer with."""
+    if not any(map(request.client_accepts, media_types)):
+        raise HttpError(406, f"Only {' and '.join(media_types)} is provided")
 
 
-def read(request: falcon.Request, version: Version, route: Route) -> Request:
-    """The request, without the framework."""
-    wants_events = route.gives_events and _prefers_events(request)
+def read(
+    request: falcon.Request,
+    version: Version,
+    *,
+    query_schema: Schema,
+    body_schema: Schema,
+    can_stream: bool,
+) -> Request:
+    """The request; `can_stream` says whether its route can answer with a stream of events."""
+    wants_events = can_stream and _prefers_events(request)
     return Request(
         version=version,
         root_path=request.root_path,
         query_string=request.query_string,
+        query_schema=query_schema,
         body=_read_body(request),
+        body_schema=body_schema,
         wants_events=wants_events,
         last_event_id=request.get_header("last-event-id") if wants_events else None,
     )
 
 
 def _prefers_events(request: falcon.Request) -> bool:
-    # Of what a client likes equally well, it gets what it names: most take anything besides.
+    # Most clients also accept anything. So of two media types that a client accepts equally, the
+    # one that it names wins.
     ranges = [each.partition(";")[0].strip().lower() for each in request.accept.split(",")]
-    choice = (EVENTS, error_response.JSON) if EVENTS in ranges else (error_response.JSON, EVENTS)
+    choice = (EVENTS, JSON) if EVENTS in ranges else (JSON, EVENTS)
     return request.client_prefers(choice) == EVENTS
 
 
 def _read_body(request: falcon.Request) -> bytes:
-    # A body in chunks has no length; only some servers let it be read to its end.
+    # A chunked body has no length; only some servers mark where it ends.
     chunked = request.get_header("transfer-encoding") is not None
     if not chunked or not request.env.get("wsgi.input_terminated", False):
         return request.bounded_stream.read(_content_length(request))
@@ -68,10 +75,8 @@ def _read_body(request: falcon.Request) -> bytes:
 
 
 def error_media_type(request: falcon.Request) -> str:
-    """In which form the sender wants to be told of an error."""
-    return (
-        request.client_prefers((error_response.JSON, error_response.HTML)) or error_response.PLAIN
-    )
+    """The media type in which the client wants errors."""
+    return request.client_prefers((JSON, HTML)) or PLAIN
 
 
 def _content_length(request: falcon.Request) -> int:

@@ -1,4 +1,4 @@
-"""Reading the body of a request as JSON, and refusing what no schema can describe."""
+"""Reads the body of a request as JSON, and refuses what no schema can describe."""
 
 import json
 import math
@@ -7,31 +7,33 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from roost.api import schemas
-from roost.api.http.error_response import HttpError
+from roost.api.http_error import HttpError
+from roost.api.parsing.validation import validate
 from roost.api.schemas import Schema
+
+INVALID = "JSON does not validate: {}"
 
 # Valid bodies are less than ten levels deep.
 _DEPTH_MAX = 32
 
 INTEGER_64_MAX = 2**63 - 1
 
-# What no database takes in a text: NUL, and half a surrogate pair.
-_STRANGE = re.compile("[\0\ud800-\udfff]")
+# Characters that no database stores in a text: NUL, and one half of a surrogate pair.
+_UNSTORABLE_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
-def read(body: bytes, schema: Schema, *, missing: Callable[[], object] | None = None) -> Any:
+def read(body: bytes, schema: Schema, *, check_exists: Callable[[], object] | None = None) -> Any:
     """The body, valid by the schema.
 
-    `missing` raises if what the path names does not exist: that is said before anything about the
-    body, and is only looked up when there is something to say about the body.
+    `check_exists` raises if the resource that the path names does not exist. Clients expect that
+    error before any about the body, but the lookup only runs when the body is refused.
     """
     try:
-        value, is_plain = _decode(body)
-        schemas.validate(value, schema, "JSON does not validate: {}", quick=is_plain)
+        value, has_only_small_floats = _decode(body)
+        validate(value, schema, INVALID, fast=has_only_small_floats)
     except HttpError:
-        if missing is not None:
-            missing()
+        if check_exists is not None:
+            check_exists()
         raise
     return value
 
@@ -42,16 +44,16 @@ def decode(body: bytes) -> Any:
 
 
 def _decode(body: bytes) -> tuple[Any, bool]:
-    """The value, and whether it is free of floats too large for an integer.
+    """The value, and whether every float in it fits into a 64-bit integer.
 
-    Such a float is one of which quick and exact checks think differently.
+    The fast and the exact validator disagree on whether a larger float is an integer.
     """
-    huge: list[float] = []
+    large: list[float] = []
 
     def parse_float(digits: str) -> float:
-        number = _number(digits)
+        number = _parse_float(digits)
         if abs(number) > INTEGER_64_MAX:
-            huge.append(number)
+            large.append(number)
         return number
 
     try:
@@ -59,29 +61,29 @@ def _decode(body: bytes) -> tuple[Any, bool]:
         value = json.loads(
             text,
             object_pairs_hook=_unique_keys,
-            parse_int=_integer,
+            parse_int=_parse_integer,
             parse_float=parse_float,
-            parse_constant=_constant,
+            parse_constant=_parse_constant,
         )
     except RecursionError:
         raise _nested_too_deeply() from None
-    except _StrangeNumber as error:
-        raise _malformed(_placed(error, text)) from None
-    except ValueError as error:  # which errors of encoding and of JSON are, too
+    except _UnstorableNumber as error:
+        raise _malformed(_locate_number(error, text)) from None
+    except ValueError as error:  # the base class of decoding errors, both of UTF-8 and of JSON
         raise _malformed(str(error)) from None
     if text.count("{") + text.count("[") > _DEPTH_MAX:
         _refuse_depth(value)
-    # Strange text cannot be without an escape, so most bodies need no second look.
+    # Unstorable characters only come as escapes, so most bodies need no second pass.
     if "\\u" in text:
-        _refuse_strange_text(value)
-    return value, not huge
+        _refuse_unstorable_text(value)
+    return value, not large
 
 
-def whole(value: float) -> int:
-    """A number that JSON schema takes for an integer, as one: 1.0 is 1."""
+def to_integer(value: float) -> int:
+    """A number that JSON schema takes for an integer, as an `int`: 1.0 is 1."""
     number = int(value)
     if abs(number) > INTEGER_64_MAX:
-        raise HttpError(400, f"JSON does not validate: {value} is too large")
+        raise HttpError(400, INVALID.format(f"{value} is too large"))
     return number
 
 
@@ -95,42 +97,49 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key {twice!r} is given twice")
     for key in value:
-        # Patterns end in `$`, which a newline at the very end passes unseen.
+        # Patterns of the schemas end in `$`, which also matches before a newline at the very end.
         if key.endswith("\n"):
             raise ValueError(f"the key {key!r} ends in a newline")
     return value
 
 
-class _StrangeNumber(ValueError):
+# ---------------------------------------------------------------------------------------------
+# Numbers
+
+
+class _UnstorableNumber(ValueError):
     """A number that no column holds."""
 
 
-def _integer(digits: str) -> int:
-    # Checked before the conversion, which is slow for very many digits.
+def _parse_integer(digits: str) -> int:
+    # The length comes first, because converting very many digits is slow.
     if len(digits) > 20 or abs(int(digits)) > INTEGER_64_MAX:
-        raise _StrangeNumber(f"the number {digits[:40]} is too large")
+        raise _UnstorableNumber(f"the number {digits[:40]} is too large")
     return int(digits)
 
 
-def _number(digits: str) -> float:
+def _parse_float(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise _StrangeNumber(f"the number {digits[:40]} is too large")
+        raise _UnstorableNumber(f"the number {digits[:40]} is too large")
     return number
 
 
-def _constant(name: str) -> float:
-    raise _StrangeNumber(f"{name} is not a number")
+def _parse_constant(name: str) -> float:
+    raise _UnstorableNumber(f"{name} is not a number")
 
 
-def _placed(found: _StrangeNumber, text: str) -> str:
-    """What is wrong with a number, and where: only a second reading, which keeps it, can tell."""
+def _locate_number(found: _UnstorableNumber, text: str) -> str:
+    """What is wrong with a number, and where it is.
 
-    def keep(convert: Callable[[str], float]) -> Callable[[str], object]:
+    The parser does not know where it is, so the text is parsed again, with the errors as values.
+    """
+
+    def keep_error(convert: Callable[[str], float]) -> Callable[[str], object]:
         def converted(digits: str) -> object:
             try:
                 return convert(digits)
-            except _StrangeNumber as error:
+            except _UnstorableNumber as error:
                 return error
 
         return converted
@@ -138,43 +147,47 @@ def _placed(found: _StrangeNumber, text: str) -> str:
     try:
         value = json.loads(
             text,
-            # Of a key that is given twice only the last value would be kept.
+            # Without it, the last value of a repeated key would hide the others.
             object_pairs_hook=_unique_keys,
-            parse_int=keep(_integer),
-            parse_float=keep(_number),
-            parse_constant=keep(_constant),
+            parse_int=keep_error(_parse_integer),
+            parse_float=keep_error(_parse_float),
+            parse_constant=keep_error(_parse_constant),
         )
     except (ValueError, RecursionError):
-        return str(found)  # there is more that is wrong, and no value in which it has a place
+        return str(found)  # the text has another fault as well, and no value to find a place in
     _refuse_depth(value)
-    strange = _find(value, lambda part: isinstance(part, _StrangeNumber))
-    if strange is None:
+    located = _find(value, lambda part: isinstance(part, _UnstorableNumber))
+    if located is None:
         return str(found)
-    number, way = strange
-    return f"{number}, on {_place(way)}: expected a finite number of at most 64 bits"
+    number, path = located
+    return f"{number}, on {_path_text(path)}: expected a finite number of at most 64 bits"
 
 
-def _refuse_strange_text(value: Any) -> None:
-    strange = _find(value, lambda part: isinstance(part, str) and _STRANGE.search(part))
-    if strange is not None:
-        text, way = strange
+# ---------------------------------------------------------------------------------------------
+# Texts, depth, and places in a value
+
+
+def _refuse_unstorable_text(value: Any) -> None:
+    located = _find(value, lambda part: isinstance(part, str) and _UNSTORABLE_TEXT.search(part))
+    if located is not None:
+        text, path = located
         what = "a NUL character" if "\0" in text else "half a surrogate pair"
-        raise _malformed(f"a string contains {what}, on {_place(way)}")
+        raise _malformed(f"a string contains {what}, on {_path_text(path)}")
 
 
 # The keys that lead to a part of a value, the outermost first.
-_Way = list[str | int]
+_Path = list[str | int]
 
 
-def _find(value: Any, is_strange: Callable[[Any], object]) -> tuple[Any, _Way] | None:
-    """The first part of a value, its keys included, that is strange, and the way to it."""
-    if is_strange(value):
+def _find(value: Any, matches: Callable[[Any], object]) -> tuple[Any, _Path] | None:
+    """The first part of a value that matches, keys of objects included, and the path to it."""
+    if matches(value):
         return value, []
     for key, child in _children(value):
-        found = (key, []) if is_strange(key) else _find(child, is_strange)
+        found = (key, []) if matches(key) else _find(child, matches)
         if found is not None:
-            part, way = found
-            return part, [key, *way]
+            part, path = found
+            return part, [key, *path]
     return None
 
 
@@ -184,8 +197,8 @@ def _children(value: Any) -> Iterable[tuple[str | int, Any]]:
     return enumerate(value) if isinstance(value, list) else ()
 
 
-def _place(way: _Way) -> str:
-    return "instance" + "".join(f"[{key!r}]" for key in way)
+def _path_text(path: _Path) -> str:
+    return "instance" + "".join(f"[{key!r}]" for key in path)
 
 
 def _refuse_depth(value: Any) -> None:

@@ -1,4 +1,4 @@
-"""What GET /allocation_candidates knows beyond 1.39; see docs/beyond.md."""
+"""Parameters of a candidate query that roost has beyond 1.39; see docs/beyond.md."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,34 +6,35 @@ from typing import NamedTuple
 
 from msgspec.structs import replace as evolve
 
-from roost.api.http.error_response import HttpError
-from roost.api.http.error_table import QUERY_BAD_VALUE
+from roost.api.http_error import ErrorCode, HttpError
 from roost.api.parsing.query_string import Parameters, once
 from roost.api.parsing.request_groups import parse_same_subtree
 from roost.api.versions import VERSION_MAX, Version
 from roost.query import Elsewhere, RequestGroup
 
-_NEW = re.compile(r"root_member_of|isolate|order|after|(in_subtree|can_split).*", re.DOTALL)
+_EXTENSION_NAME = re.compile(
+    r"root_member_of|isolate|order|after|(in_subtree|can_split).*", re.DOTALL
+)
 
 
 def is_extended(parameters: Parameters, version: Version) -> bool:
-    """Whether a request asks for anything that only roost knows."""
+    """Whether a request uses an extension."""
     return version == VERSION_MAX and (
-        any(map(_NEW.fullmatch, parameters))
+        any(map(_EXTENSION_NAME.fullmatch, parameters))
         or has_alternatives(parameters.get("root_required", ()))
         or any("!" in value for value in parameters.get("same_subtree", ()))
     )
 
 
 def has_alternatives(values: Iterable[str]) -> bool:
-    """Whether one of several traits will do: `root_required=in:A,B`, which may be repeated."""
+    """Whether `root_required` has the form `in:A,B`, which an extension allows."""
     return any(value.strip().startswith("in:") for value in values)
 
 
 def parse_isolated(
     parameters: Parameters, groups: Sequence[RequestGroup]
 ) -> tuple[frozenset[str], ...]:
-    """`isolate`: groups of which no two have the same provider."""
+    """The values of `isolate`: no two groups of a set may have the same provider."""
     values = parameters.get("isolate", ())
     if values and "group_policy" in parameters:
         raise _bad("`isolate` and `group_policy` can not be specified together.")
@@ -48,16 +49,16 @@ def parse_isolated(
 
 
 def with_splits(parameters: Parameters, groups: Sequence[RequestGroup]) -> tuple[RequestGroup, ...]:
-    """`can_split` for all groups, and `can_split_A` for one."""
+    """The groups with `can_split`, which is for all groups, and `can_split_A`, which is for one."""
     for name in parameters:
         suffix = name.removeprefix("can_split")
         if suffix and suffix != name:
             _refuse_unknown("can_split", [suffix], groups)
-    wide = _classes(parameters, "can_split", groups)
+    for_all = _classes(parameters, "can_split", groups)
     split = []
     for group in groups:
-        own = _classes(parameters, f"can_split{group.suffix}", [group]) if group.suffix else wide
-        classes = (own | wide).intersection(group.resources)
+        own = _classes(parameters, f"can_split{group.suffix}", [group]) if group.suffix else for_all
+        classes = (own | for_all).intersection(group.resources)
         split.append(evolve(group, can_split=classes) if classes else group)
     return tuple(split)
 
@@ -75,7 +76,7 @@ def _classes(parameters: Parameters, name: str, groups: Sequence[RequestGroup]) 
 
 
 class Subtrees(NamedTuple):
-    """What `same_subtree` says: the groups that share a subtree, and those kept out of one."""
+    """What `same_subtree` asks: groups that share a subtree, and groups outside of one."""
 
     same: tuple[frozenset[str], ...]
     elsewhere: tuple[Elsewhere, ...] = ()
@@ -123,4 +124,4 @@ def _refuse_unknown(name: str, named: Sequence[str], groups: Sequence[RequestGro
 
 
 def _bad(message: str) -> HttpError:
-    return HttpError(400, message, QUERY_BAD_VALUE)
+    return HttpError(400, message, ErrorCode.QUERY_BAD_VALUE)

@@ -1,23 +1,23 @@
-"""Reading query strings: the parameters that several resources share.
+"""Reads query strings, and parses the parameters that several resources share.
 
-The messages show the form that is expected and what came instead.
+Messages of refusals show the expected form and what the client sent.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl
 
-from roost.api import schemas
-from roost.api.http.error_response import HttpError
-from roost.api.http.error_table import QUERY_DUPLICATE_KEY
+from roost.api.http_error import ErrorCode, HttpError
 from roost.api.parsing.bodies import INTEGER_64_MAX
-from roost.api.schemas import Schema, canonical_uuid, is_uuid
+from roost.api.parsing.uuids import canonical_uuid, is_uuid
+from roost.api.parsing.validation import validate
+from roost.api.schemas import Schema
 from roost.api.versions import Version
 from roost.query import AggregateRule, TraitRule
 
 INVALID = "Invalid query string parameters: {}"
 
-# Every parameter with its values, in the order in which they came.
+# Every parameter with its values, in the order of the query string.
 Parameters = Mapping[str, Sequence[str]]
 
 _AMOUNT = re.compile(r"-?[0-9]+", re.ASCII)
@@ -33,20 +33,20 @@ def parse(query_string: str, schema: Schema) -> Parameters:
 def check(parameters: Parameters, schema: Schema) -> None:
     """Refuse parameters that are not valid by the schema."""
     for name in parameters:
-        # Patterns end in `$`, which a newline at the very end passes unseen.
+        # Patterns end in `$`, which also matches before a newline at the very end.
         if name.endswith("\n"):
             raise HttpError(400, INVALID.format(f"{name!r} ends in a newline"))
-    # A parameter that may not be repeated counts once, and which one depends on the parameter:
-    # so both the last and the first must be good.
+    # Of a repeated parameter, some parsers take the first value and others the last, so both must
+    # be valid.
     last = {name: values[-1] for name, values in parameters.items()}
-    schemas.validate(last, schema, INVALID)
+    validate(last, schema, INVALID)
     first = {name: values[0] for name, values in parameters.items()}
     if first != last:
-        schemas.validate(first, schema, INVALID)
+        validate(first, schema, INVALID)
 
 
 def split(query_string: str) -> Parameters:
-    """The parameters as they came, unquoted."""
+    """The parameters, unquoted and not yet checked."""
     try:
         pairs = _unquote(query_string)
     except UnicodeDecodeError:
@@ -60,13 +60,13 @@ def split(query_string: str) -> Parameters:
 
 
 def _unquote(query_string: str) -> list[tuple[str, str]]:
-    # WSGI hands over bytes as latin-1.
+    # WSGI hands over the bytes of a URL as latin-1.
     text = query_string.encode("latin-1").decode("utf-8")
     return parse_qsl(text, keep_blank_values=True, errors="strict")
 
 
 def _not_utf_8(query_string: str) -> str:
-    """Which parameter, as it came, is not UTF-8, and why."""
+    """Which parameter is not UTF-8, and why."""
     for parameter in query_string.split("&"):
         try:
             _unquote(parameter)
@@ -81,7 +81,9 @@ def once(parameters: Parameters, name: str) -> str | None:
     values = parameters.get(name, ())
     if len(values) > 1:
         raise HttpError(
-            400, f"Query parameter '{name}' may be specified only once.", QUERY_DUPLICATE_KEY
+            400,
+            f"Query parameter '{name}' may be specified only once.",
+            ErrorCode.QUERY_DUPLICATE_KEY,
         )
     return values[0] if values else None
 
@@ -125,10 +127,10 @@ def _parse_amount(name: str, number: str) -> int:
 
 
 def parse_traits(values: Sequence[str], version: Version, *, may_repeat: bool = True) -> TraitRule:
-    """`required`, and what may stand where `required` may."""
+    """The values of `required`, or of a parameter of the same form."""
     any_of_allowed = may_repeat and version >= (1, 39)
     if not any_of_allowed:
-        # Before repetition had a meaning, the last one counted.
+        # Before 1.39 the last one counts.
         values = values[-1:]
     required: list[frozenset[str]] = []
     forbidden: set[str] = set()
@@ -175,7 +177,7 @@ def _badly_formed_traits(form: str, got: str) -> HttpError:
 
 
 def conflicting_traits(rule: TraitRule) -> list[str]:
-    """Traits that are both required and forbidden, so that nothing could ever match."""
+    """Traits that are both required and forbidden, so that no provider can match."""
     return sorted(
         name
         for names in rule.required
@@ -187,7 +189,7 @@ def conflicting_traits(rule: TraitRule) -> list[str]:
 def parse_aggregates(
     values: Sequence[str], version: Version, *, parameter: str = "member_of"
 ) -> AggregateRule:
-    """`member_of`, with or without a suffix, and what has the same form."""
+    """The values of `member_of`, or of a parameter of the same form."""
     if len(values) > 1 and version < (1, 24):
         raise HttpError(400, "Multiple member_of parameters are not supported")
     required: list[frozenset[str]] = []
@@ -227,7 +229,7 @@ def _aggregate_uuids(value: str, parameter: str) -> frozenset[str]:
 
 
 def parse_in_tree(text: str, *, parameter: str = "in_tree") -> str:
-    """`in_tree`, with or without a suffix, and what has the same form."""
+    """The value of `in_tree`, or of a parameter of the same form."""
     if not is_uuid(text):
         reason = f"Expected '{parameter}' parameter to be a format of uuid. Got: {text}"
         raise HttpError(400, INVALID.format(reason))

@@ -1,10 +1,9 @@
-"""The groups of GET /allocation_candidates: parameters that belong together by their suffix."""
+"""The groups of a candidate query: parameters with the same suffix belong together."""
 
 import re
 from collections.abc import Iterable, Sequence
 
-from roost.api.http.error_response import HttpError
-from roost.api.http.error_table import QUERY_BAD_VALUE, QUERY_MISSING_VALUE
+from roost.api.http_error import ErrorCode, HttpError
 from roost.api.parsing.query_string import (
     Parameters,
     conflicting_traits,
@@ -21,9 +20,9 @@ _KEY = re.compile(r"(resources|required|member_of|in_tree|in_subtree)(.*)", re.D
 
 
 def parse_groups(parameters: Parameters, version: Version) -> tuple[RequestGroup, ...]:
-    """Every group that the parameters speak of, the one without a suffix first."""
+    """All groups that parameters name, the one without a suffix first."""
     keys = [match for match in map(_KEY.fullmatch, parameters) if match]
-    # In the order in which they came, but for the one without a suffix.
+    # The sort is stable: the others stay in the order of the query string.
     suffixes = sorted(dict.fromkeys(match[2] for match in keys), key=bool)
     groups = tuple(_parse_group(parameters, suffix, version) for suffix in suffixes)
     _refuse_missing_resources(groups, version)
@@ -48,18 +47,18 @@ def _parse_group(parameters: Parameters, suffix: str, version: Version) -> Reque
 
 
 def _refuse_missing_resources(groups: Sequence[RequestGroup], version: Version) -> None:
-    """Before 1.36 every group has resources; from then on one of them is enough."""
+    """Before 1.36 every group needs resources; from 1.36 on, one of them does."""
     without = [group for group in groups if not group.resources]
     if version >= (1, 36):
         if len(without) == len(groups):
             raise HttpError(
                 400,
                 "There must be at least one resources or resources[$S] parameter.",
-                QUERY_MISSING_VALUE,
+                ErrorCode.QUERY_MISSING_VALUE,
             )
         return
-    # Forbidden traits alone do not make an orphan, and two spaces follow the first full stop of
-    # the one message: that is how clients have always seen it.
+    # As in Placement, forbidden traits alone are not orphaned, and the first sentence of the
+    # message is followed by two spaces.
     traits = sorted(f"required{group.suffix}" for group in without if group.traits.required)
     if traits:
         raise HttpError(
@@ -99,7 +98,7 @@ def _refuse_conflicting_traits(groups: Iterable[RequestGroup]) -> None:
 def parse_same_subtree(
     values: Sequence[str], groups: Sequence[RequestGroup]
 ) -> tuple[frozenset[str], ...]:
-    """Which groups must be served from one subtree; a group without resources must be in one."""
+    """The groups that must share a subtree; every group without resources must be in one."""
     subtrees = [frozenset(name.strip() for name in value.split(",")) for value in values]
     named = frozenset[str]().union(*subtrees)
     if "" in named:
@@ -123,4 +122,4 @@ def parse_same_subtree(
 
 
 def _bad_subtree(message: str) -> HttpError:
-    return HttpError(400, message, QUERY_BAD_VALUE)
+    return HttpError(400, message, ErrorCode.QUERY_BAD_VALUE)

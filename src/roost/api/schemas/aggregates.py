@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from roost.api.schemas import Schema
-from roost.api.versions import Version
+from roost.api.schemas import since_version
 
-# From this version on the generation of the provider comes along.
+# From this version on, the generation of the provider is part of body and reply.
 SINCE_GENERATION = (1, 19)
 
 _AGGREGATES: dict[str, Any] = {
@@ -14,9 +13,7 @@ _AGGREGATES: dict[str, Any] = {
     "uniqueItems": True,
 }
 
-PUT_LIST = _AGGREGATES
-
-PUT: dict[str, Any] = {
+_PUT: dict[str, Any] = {
     "type": "object",
     "properties": {
         "aggregates": _AGGREGATES,
@@ -27,5 +24,4 @@ PUT: dict[str, Any] = {
 }
 
 
-def put(version: Version) -> Schema:
-    return PUT if version >= SINCE_GENERATION else PUT_LIST
+put = since_version({(1, 1): _AGGREGATES, SINCE_GENERATION: _PUT})

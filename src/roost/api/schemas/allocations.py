@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from roost.api.schemas import Schema
+from roost.api.schemas import since_version
 from roost.api.schemas.inventories import CLASS_PATTERN, PUT_ALL
-from roost.api.versions import Version
 
 UUID_PATTERN = "^[0-9a-fA-F-]{36}$"
 
@@ -53,7 +52,7 @@ _LIST_WITH_OWNER: dict[str, Any] = {
 _BY_PROVIDER = {
     UUID_PATTERN: {
         "type": "object",
-        # A generation is what GET shows; it may come back, and is ignored.
+        # GET shows the generation. Clients may send it back; it is ignored.
         "properties": {"generation": {"type": "integer"}, "resources": _RESOURCES},
         "required": ["resources"],
         "additionalProperties": False,
@@ -62,7 +61,7 @@ _BY_PROVIDER = {
 
 _GENERATION = {"type": ["integer", "null"], "additionalProperties": False}
 
-# What candidates say about groups may be sent back, and is ignored.
+# Candidates have mappings. Clients may send them back; they are ignored.
 _MAPPINGS = {
     "type": "object",
     "minProperties": 1,
@@ -79,7 +78,7 @@ TYPE = {"type": "string", "pattern": "^[A-Z0-9_]+$", "minLength": 1, "maxLength"
 
 
 def _consumer(version: tuple[int, int], *, may_be_empty: bool) -> dict[str, Any]:
-    """What one consumer shall hold, as of a version from 1.12."""
+    """The allocations of one consumer, in the form of 1.12 and later."""
     properties: dict[str, Any] = {
         "allocations": {
             "type": "object",
@@ -133,33 +132,17 @@ def _reshape(version: tuple[int, int]) -> dict[str, Any]:
     }
 
 
-_PUT: dict[tuple[int, int], Schema] = {
-    (1, 0): _LIST,
-    (1, 8): _LIST_WITH_OWNER,
-    (1, 12): _consumer((1, 12), may_be_empty=False),
-    (1, 28): _consumer((1, 28), may_be_empty=True),
-    (1, 34): _consumer((1, 34), may_be_empty=True),
-    (1, 38): _consumer((1, 38), may_be_empty=True),
-}
-_POST: dict[tuple[int, int], Schema] = {
-    since: _consumers(since, minimum=1) for since in ((1, 13), (1, 28), (1, 34), (1, 38))
-}
-_RESHAPE: dict[tuple[int, int], Schema] = {
-    since: _reshape(since) for since in ((1, 30), (1, 34), (1, 38))
-}
-
-
-def put(version: Version) -> Schema:
-    return _newest(_PUT, version)
-
-
-def post(version: Version) -> Schema:
-    return _newest(_POST, version)
-
-
-def reshape(version: Version) -> Schema:
-    return _newest(_RESHAPE, version)
-
-
-def _newest(schemas: dict[tuple[int, int], Schema], version: Version) -> Schema:
-    return schemas[max(since for since in schemas if since <= version)]
+put = since_version(
+    {
+        (1, 0): _LIST,
+        (1, 8): _LIST_WITH_OWNER,
+        (1, 12): _consumer((1, 12), may_be_empty=False),
+        (1, 28): _consumer((1, 28), may_be_empty=True),
+        (1, 34): _consumer((1, 34), may_be_empty=True),
+        (1, 38): _consumer((1, 38), may_be_empty=True),
+    }
+)
+post = since_version(
+    {since: _consumers(since, minimum=1) for since in ((1, 13), (1, 28), (1, 34), (1, 38))}
+)
+reshape = since_version({since: _reshape(since) for since in ((1, 30), (1, 34), (1, 38))})

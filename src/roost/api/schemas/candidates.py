@@ -1,8 +1,8 @@
-"""The query string of GET /allocation_candidates."""
+"""Query strings and bodies of /allocation_candidates, its explanations, and /capacity."""
 
 from typing import Any
 
-from roost.api.schemas import Schema
+from roost.api.schemas import Schema, since_version
 from roost.api.versions import VERSION_MAX, Version
 
 _TEXT = {"type": "string"}
@@ -18,7 +18,7 @@ _GROUP_POLICY = {"type": "string", "enum": ["none", "isolate"]}
 
 _ORDER = "^(pack|spread|root|random(:[0-9]{1,19})?)$"
 
-# How a group is told apart from the others: by a number, later by any short name.
+# The suffix of a group: a number, and from 1.33 on any short name.
 SUFFIX_NUMBER = "[1-9][0-9]*"
 SUFFIX_NAME = "[a-zA-Z0-9_-]{1,64}"
 
@@ -60,7 +60,7 @@ def _granular(version: tuple[int, int]) -> Schema:
 
 
 def _extended() -> Schema:
-    """What roost knows beyond the newest version."""
+    """The newest version with the extensions of roost."""
     schema = _granular((1, 39))
     return {
         **schema,
@@ -81,7 +81,7 @@ def _extended() -> Schema:
 
 EXTENDED = _extended()
 
-# What may be repeated in a URL is a list.
+# A parameter that may be repeated in a URL is a list in a body.
 _TEXTS = {"type": "array", "minItems": 1, "items": _TEXT}
 
 POST: Schema = {
@@ -128,16 +128,22 @@ POST: Schema = {
     "additionalProperties": False,
 }
 
-_QUERIES: dict[tuple[int, int], Schema] = {
-    **{since: _plain(since) for since in ((1, 10), (1, 16), (1, 17), (1, 21))},
-    **{since: _granular(since) for since in ((1, 25), (1, 31), (1, 33), (1, 35), (1, 36))},
-}
+# An explanation also takes the tree that it is about.
+_TREE = {"type": "string", "format": "uuid"}
+EXPLAIN_QUERY: Schema = {**EXTENDED, "properties": {**EXTENDED["properties"], "tree": _TREE}}
+EXPLAIN_POST: Schema = {**POST, "properties": {**POST["properties"], "tree": _TREE}}
+
+query = since_version(
+    {
+        **{since: _plain(since) for since in ((1, 10), (1, 16), (1, 17), (1, 21))},
+        **{since: _granular(since) for since in ((1, 25), (1, 31), (1, 33), (1, 35), (1, 36))},
+    }
+)
 
 
 def documented(version: Version) -> Schema:
-    """Everything that a version knows; a query without extensions is judged without them."""
+    """All parameters of a version, extensions included.
+
+    A query that uses no extension is checked against `query`, whose refusals clients know.
+    """
     return EXTENDED if version == VERSION_MAX else query(version)
-
-
-def query(version: Version) -> Schema:
-    return _QUERIES[max(since for since in _QUERIES if since <= version)]

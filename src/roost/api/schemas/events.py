@@ -3,7 +3,7 @@
 from roost.api.schemas import Schema
 from roost.model import EventKind
 
-# A server that was told to stop gives what is in flight half a minute.
+# A server that stops gives requests in flight half a minute; a wait must end before that.
 WAIT_SECONDS_MAX = 25
 
 # Enough for hundreds of writers.

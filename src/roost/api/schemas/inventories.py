@@ -8,7 +8,7 @@ CLASS_PATTERN = "^[A-Z0-9_]+$"
 
 _GENERATION = {"type": "integer"}
 
-# The largest number that a FLOAT of MySQL holds.
+# The largest number that a FLOAT column of MySQL holds.
 _FLOAT_MAX = 3.40282e38
 
 
@@ -16,7 +16,7 @@ def _unit(minimum: int) -> dict[str, Any]:
     return {"type": "integer", "maximum": INTEGER_MAX, "minimum": minimum}
 
 
-# Of one inventory, whatever else its body says.
+# The fields of one inventory; bodies add to them.
 _INVENTORY: dict[str, Any] = {
     "type": "object",
     "properties": {

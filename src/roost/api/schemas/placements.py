@@ -5,7 +5,7 @@ from typing import Any
 from roost.api.schemas import candidates
 from roost.api.schemas.allocations import IDENTIFIER, TYPE, UUID_PATTERN
 
-# More than anybody starts at once; they are placed in one transaction.
+# All consumers are placed in one transaction, so there must be a bound.
 CONSUMERS_MAX = 256
 
 _CONSUMER: dict[str, Any] = {
@@ -18,7 +18,7 @@ _CONSUMER: dict[str, Any] = {
 POST: dict[str, Any] = {
     "type": "object",
     "properties": {
-        # Of a search: as it stands in a URL, or as it is posted.
+        # A search, as a query string or as the body of POST /allocation_candidates.
         "query": {**candidates.POST, "type": ["string", "object"], "minLength": 1},
         "order": candidates.POST["properties"]["order"],
         "consumers": {

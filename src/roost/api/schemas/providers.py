@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from roost.api.schemas import Schema
-from roost.api.versions import Version
+from roost.api.schemas import Schema, since_version
 
 _NAME = {"type": "string", "maxLength": 200}
 _UUID = {"type": "string", "format": "uuid"}
@@ -29,19 +28,12 @@ _LIST_PARAMETERS: list[tuple[tuple[int, int], str, dict[str, str]]] = [
     ((1, 14), "in_tree", _UUID),
     ((1, 18), "required", {"type": "string"}),
 ]
-_LISTS = {
-    since: _object({name: kind for when, name, kind in _LIST_PARAMETERS if when <= since})
-    for since, _, _ in _LIST_PARAMETERS
-}
 
-
-def creation(version: Version) -> Schema:
-    return _CREATE_NESTED if version >= (1, 14) else _CREATE
-
-
-def update(version: Version) -> Schema:
-    return _UPDATE_NESTED if version >= (1, 14) else _UPDATE
-
-
-def listing(version: Version) -> Schema:
-    return _LISTS[max(since for since in _LISTS if since <= version)]
+create = since_version({(1, 0): _CREATE, (1, 14): _CREATE_NESTED})
+update = since_version({(1, 0): _UPDATE, (1, 14): _UPDATE_NESTED})
+listing = since_version(
+    {
+        since: _object({name: kind for when, name, kind in _LIST_PARAMETERS if when <= since})
+        for since, _, _ in _LIST_PARAMETERS
+    }
+)

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from roost.api.schemas import Schema
-from roost.api.versions import Version
+from roost.api.schemas import Schema, since_version
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 255}
 
@@ -32,6 +31,4 @@ _QUERY_BY_TYPE = _query(
     }
 )
 
-
-def query(version: Version) -> Schema:
-    return _QUERY_BY_TYPE if version >= (1, 38) else _QUERY
+query = since_version({(1, 9): _QUERY, (1, 38): _QUERY_BY_TYPE})

@@ -1,4 +1,4 @@
-"""What every request passes first: identifiers, the prefix, the line in the log."""
+"""The middleware in front of every request: ids, the prefix, the line in the log."""
 
 import logging
 from collections.abc import Iterator

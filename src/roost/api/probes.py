@@ -1,6 +1,6 @@
-"""Paths for those who operate the service, beside the API.
+"""Paths beside the API, for operators: probes, metrics, and the OpenAPI document.
 
-They answer while the database is away; what that means for the service is what `/readyz` tells.
+They answer while the database is unavailable; `/readyz` then says so.
 """
 
 from collections.abc import Iterable
@@ -8,9 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from roost.api import openapi
-from roost.api.http import error_response
-from roost.api.http.messages import OpenReply
-from roost.api.http.request_middleware import StartResponse
+from roost.api.http.messages import JSON, OpenReply, StartResponse
 from roost.api.routes import OpenRoute
 from roost.observe import exposition
 from roost.service.readiness import Readiness, is_ready
@@ -24,8 +22,8 @@ def livez(_: Readiness, root_path: str) -> OpenReply:
 
 
 def answer_livez(start_response: StartResponse) -> Iterable[bytes]:
-    """The same answer where there is no application yet."""
-    headers = [("content-type", error_response.JSON), ("content-length", str(len(_ALIVE)))]
+    """The same answer, while the application cannot be built."""
+    headers = [("content-type", JSON), ("content-length", str(len(_ALIVE)))]
     start_response("200 OK", [*headers, ("cache-control", "no-cache")])
     return [_ALIVE]
 
@@ -46,15 +44,15 @@ def document(_: Readiness, root_path: str) -> OpenReply:
 
 
 OPEN_ROUTES = (
-    OpenRoute(LIVEZ, "Does the process answer?", livez, error_response.JSON),
+    OpenRoute(LIVEZ, "Does the process answer?", livez, JSON),
     OpenRoute(
         "/readyz",
         "Does the database answer, and is the index caught up?",
         readyz,
-        error_response.JSON,
+        JSON,
         statuses=(200, 503),
     ),
     OpenRoute("/metrics", "Metrics, for Prometheus.", metrics, exposition.CONTENT_TYPE),
-    OpenRoute("/openapi.json", "This document.", document, error_response.JSON),
+    OpenRoute("/openapi.json", "This document.", document, JSON),
 )
 OPEN_PATHS = frozenset(route.path for route in OPEN_ROUTES)

@@ -1,7 +1,7 @@
-"""What stands in front of the API, from the outside in.
+"""The middleware in front of the application.
 
-The entrance, proxy headers, CORS, Keystone. Middleware that is not configured is neither there nor
-imported: each takes longer than most requests.
+From the outside in: `RequestMiddleware`, proxy headers, CORS, Keystone. Middleware that is not
+configured is neither imported nor called, because each takes longer than most requests.
 """
 
 import logging
@@ -10,29 +10,30 @@ from collections.abc import Iterable
 from oslo_config import cfg
 
 from roost.api.access.policy import policy_of
-from roost.api.http import error_table, wsgi_errors
-from roost.api.http.request_middleware import Application, Entrance, Environ, StartResponse
+from roost.api.http import error_response, error_table
+from roost.api.http.messages import Application, Environ, StartResponse
+from roost.api.http.request_middleware import RequestMiddleware
 from roost.errors import Unavailable
 from roost.settings import Settings, SettingsError, library_configuration
 
 LOG = logging.getLogger(__name__)
 
 
-def in_front_of(
+def add_middleware(
     application: Application,
     settings: Settings,
     *,
     open_paths: frozenset[str],
     quiet_paths: frozenset[str],
 ) -> Application:
-    """The application behind everything that is configured.
+    """The application behind the middleware that is configured.
 
-    `open_paths` are for everybody, even without a token; `quiet_paths` are hardly logged.
+    `open_paths` need no token; requests to `quiet_paths` are logged at DEBUG.
     """
     configuration = library_configuration(settings)
     if settings.auth_strategy == "keystone":
-        _refuse_undescribed_keystone(settings)
-        application = _behind_keystone(application, configuration, open_paths)
+        _check_keystone_settings(settings)
+        application = _add_keystone(application, configuration, open_paths)
     if settings.cors_allowed_origins:
         from oslo_middleware import cors
 
@@ -41,18 +42,18 @@ def in_front_of(
         from oslo_middleware import http_proxy_to_wsgi
 
         application = http_proxy_to_wsgi.HTTPProxyToWSGI(application, configuration)
-    return Entrance(application, settings.url_prefix, quiet_paths)
+    return RequestMiddleware(application, settings.url_prefix, quiet_paths)
 
 
 def check_pipeline(settings: Settings) -> None:
-    """Say now what building the application would say: `SettingsError`."""
+    """Raise the `SettingsError` that building the application would raise."""
     policy_of(settings)
     nothing: frozenset[str] = frozenset()
-    in_front_of(lambda *_: (), settings, open_paths=nothing, quiet_paths=nothing)
+    add_middleware(lambda *_: (), settings, open_paths=nothing, quiet_paths=nothing)
 
 
-def _refuse_undescribed_keystone(settings: Settings) -> None:
-    # In a configuration of its own: the middleware registers these options itself.
+def _check_keystone_settings(settings: Settings) -> None:
+    # The middleware registers these options itself, so they need a configuration of their own.
     configuration = library_configuration(settings)
     options = [cfg.StrOpt("auth_type", deprecated_name="auth_plugin"), cfg.StrOpt("auth_section")]
     configuration.register_opts(options, group="keystone_authtoken")
@@ -65,7 +66,7 @@ def _refuse_undescribed_keystone(settings: Settings) -> None:
         )
 
 
-def _behind_keystone(
+def _add_keystone(
     application: Application, configuration: cfg.ConfigOpts, open_paths: frozenset[str]
 ) -> Application:
     from keystonemiddleware import auth_token  # type: ignore[import-untyped]
@@ -73,19 +74,21 @@ def _behind_keystone(
     try:
         guarded = auth_token.AuthProtocol(application, {"oslo_config_config": configuration})
     except Exception as error:
-        # Of the many libraries that take part each has exceptions of its own.
+        # Several libraries take part, and each has exceptions of its own.
         raise SettingsError(f"[keystone_authtoken] cannot be used: {error}") from error
 
     def choose(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         if environ.get("PATH_INFO") in open_paths:
             return application(environ, start_response)
         try:
-            answer: Iterable[bytes] = guarded(environ, start_response)
-            return answer
+            response: Iterable[bytes] = guarded(environ, start_response)
+            return response
         except Exception:
-            # The API itself raises nothing. So this is a Keystone that is not as it should be,
-            # and whether the token is good is not known.
+            # The application turns every exception into a response, so this one comes from
+            # Keystone or the way to it. Whether the token is valid is not known.
             LOG.exception("Keystone cannot be asked")
-            return wsgi_errors.refuse(error_table.to_http(Unavailable("")), environ, start_response)
+            return error_response.respond(
+                error_table.to_http(Unavailable("")), environ, start_response
+            )
 
     return choose

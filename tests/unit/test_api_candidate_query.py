@@ -6,10 +6,10 @@ from urllib.parse import urlencode
 import pytest
 from msgspec.structs import replace as evolve
 
-from roost.api.handlers import candidates
-from roost.api.http.error_response import HttpError
-from roost.api.parsing.candidates_body import parameters_of
-from roost.api.parsing.pages import next_page
+from roost.api.http_error import HttpError
+from roost.api.parsing import candidate_query
+from roost.api.parsing.candidate_query import parameters_of
+from roost.api.parsing.tokens import encode_cursor
 from roost.api.versions import VERSION_MAX, Version
 from roost.query import CandidateQuery, Cursor, Order
 from world import uuid_of
@@ -18,7 +18,7 @@ UUID = uuid_of("somebody")
 
 
 def posted(body: dict[str, Any]) -> CandidateQuery:
-    return candidates.parse_parameters(parameters_of(body), VERSION_MAX, extended=True)
+    return candidate_query.parse_parameters(parameters_of(body), VERSION_MAX, extended=True)
 
 
 @pytest.mark.parametrize(
@@ -72,17 +72,19 @@ def posted(body: dict[str, Any]) -> CandidateQuery:
     ],
 )
 def test_a_body_is_a_query(query: list[tuple[str, str]], body: dict[str, Any]) -> None:
-    assert posted(body) == candidates.parse(urlencode(query), VERSION_MAX)
+    assert posted(body) == candidate_query.parse(urlencode(query), VERSION_MAX)
 
 
 POSITION = Cursor(turn=3, rank=-0.1, root=UUID)
 
 
 def test_a_page_is_found_again() -> None:
-    first = candidates.parse("resources=VCPU:1&order=random&limit=5", VERSION_MAX)
+    first = candidate_query.parse("resources=VCPU:1&order=random&limit=5", VERSION_MAX)
     assert first.order is not None
-    token = next_page(first, POSITION)
-    second = candidates.parse(f"resources=VCPU:1&order=random&limit=9&after={token}", VERSION_MAX)
+    token = encode_cursor(first, POSITION)
+    second = candidate_query.parse(
+        f"resources=VCPU:1&order=random&limit=9&after={token}", VERSION_MAX
+    )
     assert second == evolve(first, limit=9, after=POSITION)
 
 
@@ -95,15 +97,17 @@ def test_a_page_is_found_again() -> None:
     ],
 )
 def test_a_page_of_another_request(other: str) -> None:
-    query = candidates.parse("resources=VCPU:1&order=random:3", VERSION_MAX)
+    query = candidate_query.parse("resources=VCPU:1&order=random:3", VERSION_MAX)
     with pytest.raises(HttpError, match="another request"):
-        candidates.parse(f"{other}&after={next_page(query, POSITION)}", VERSION_MAX)
+        candidate_query.parse(f"{other}&after={encode_cursor(query, POSITION)}", VERSION_MAX)
 
 
 def test_without_a_seed_one_is_drawn() -> None:
-    seeds = {candidates.parse("resources=VCPU:1&order=random", VERSION_MAX).order for _ in range(5)}
+    seeds = {
+        candidate_query.parse("resources=VCPU:1&order=random", VERSION_MAX).order for _ in range(5)
+    }
     assert len(seeds) > 1
-    query = candidates.parse("resources=VCPU:1&order=root", VERSION_MAX)
+    query = candidate_query.parse("resources=VCPU:1&order=root", VERSION_MAX)
     assert query.order == Order(by="root")
 
 
@@ -113,7 +117,7 @@ def test_without_extensions_nothing_is_new(text: str) -> None:
 
     def told(version: Version) -> object:
         try:
-            return candidates.parse(text, version)
+            return candidate_query.parse(text, version)
         except HttpError as error:
             return str(error)
 

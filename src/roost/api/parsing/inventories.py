@@ -1,0 +1,53 @@
+"""Inventories in a body: one, all of one provider, and those of several within a reshape."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from roost.api.http_error import HttpError
+from roost.api.parsing.bodies import INVALID, to_integer
+from roost.api.parsing.uuids import canonical_provider_uuids
+from roost.api.versions import Version
+from roost.errors import InvalidInventory
+from roost.model import Inventory, InventoryChange
+
+_INTEGER_FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size")
+
+
+def parse_providers(body: Mapping[str, Any], version: Version) -> list[InventoryChange]:
+    """The new inventories of several providers, by UUID."""
+    canonical = canonical_provider_uuids(body)
+    return [parse_provider(fields, canonical[uuid], version) for uuid, fields in body.items()]
+
+
+def parse_provider(body: Mapping[str, Any], uuid: str, version: Version) -> InventoryChange:
+    """All the new inventories of one provider."""
+    return InventoryChange(
+        provider_uuid=uuid,
+        inventories={
+            name: parse_inventory(fields, name, uuid, version)
+            for name, fields in body["inventories"].items()
+        },
+        expected_generation=to_integer(body["resource_provider_generation"]),
+    )
+
+
+def parse_inventory(body: Mapping[str, Any], name: str, uuid: str, version: Version) -> Inventory:
+    """One inventory; a field that is not given has its default."""
+    integers = {field: to_integer(body[field]) for field in _INTEGER_FIELDS if field in body}
+    ratio = float(body.get("allocation_ratio", 1.0))
+    inventory = Inventory(**integers, allocation_ratio=ratio)
+    _refuse_contradictions(inventory, name, uuid, version)
+    return inventory
+
+
+def _refuse_contradictions(inventory: Inventory, name: str, uuid: str, version: Version) -> None:
+    if not math.isfinite(inventory.allocation_ratio):
+        raise HttpError(400, INVALID.format("allocation_ratio is not a finite number"))
+    refused = f"Invalid inventory for '{name}' on resource provider '{uuid}'."
+    if version >= (1, 26):
+        if inventory.reserved > inventory.total:
+            raise InvalidInventory(f"{refused} The reserved value is greater than total.")
+    elif inventory.capacity <= 0:
+        # An allocation ratio of zero gets this message as well.
+        raise InvalidInventory(f"{refused} The reserved value is greater than or equal to total.")

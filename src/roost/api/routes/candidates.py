@@ -1,0 +1,107 @@
+"""Routes that answer where a request fits; all but the first are extensions of roost."""
+
+from roost.api.handlers import candidates, events, explain, placements
+from roost.api.handlers.root import Extension
+from roost.api.routes.route import PolicyRule, Route
+from roost.api.schemas import candidates as candidate_schemas
+from roost.api.schemas import events as event_schemas
+from roost.api.schemas import in_all_versions
+from roost.api.schemas import placements as placement_schemas
+
+_CANDIDATES = "/allocation_candidates"
+_EXPLAIN = "/allocation_candidates/explain"
+
+_LIST = PolicyRule(
+    "placement:allocation_candidates:list", "Find where a request fits, how often, or why not."
+)
+
+ROUTES = (
+    Route(
+        "GET",
+        _CANDIDATES,
+        candidates.get,
+        _LIST,
+        "Find where a request fits.",
+        since=(1, 10),
+        query=candidate_schemas.documented,
+    ),
+    Route(
+        "POST",
+        _CANDIDATES,
+        candidates.post,
+        _LIST,
+        "Find where a request fits that is too long for a URL.",
+        since=(1, 39),
+        status_before=405,
+        body=in_all_versions(candidate_schemas.POST),
+        extension=Extension.POST_CANDIDATES,
+    ),
+    Route(
+        "GET",
+        _EXPLAIN,
+        explain.get,
+        _LIST,
+        "Explain why a request does not fit.",
+        "With `tree`, why it does not fit that tree.",
+        since=(1, 39),
+        query=in_all_versions(candidate_schemas.EXPLAIN_QUERY),
+        extension=Extension.EXPLAIN,
+    ),
+    Route(
+        "POST",
+        _EXPLAIN,
+        explain.post,
+        _LIST,
+        "Explain why a request does not fit that is too long for a URL.",
+        since=(1, 39),
+        body=in_all_versions(candidate_schemas.EXPLAIN_POST),
+        extension=Extension.EXPLAIN,
+    ),
+    Route(
+        "GET",
+        "/capacity",
+        candidates.get_capacity,
+        _LIST,
+        "Count how many more of a request fit.",
+        since=(1, 39),
+        query=in_all_versions(candidate_schemas.EXTENDED),
+        extension=Extension.CAPACITY,
+        operation_id="capacity.get",
+    ),
+    Route(
+        "POST",
+        "/capacity",
+        candidates.post_capacity,
+        _LIST,
+        "Count how many more fit of a request that is too long for a URL.",
+        since=(1, 39),
+        body=in_all_versions(candidate_schemas.POST),
+        extension=Extension.CAPACITY,
+        operation_id="capacity.post",
+    ),
+    Route(
+        "POST",
+        "/placements",
+        placements.post,
+        PolicyRule("placement:placements:create"),
+        "Choose candidates for consumers and claim them.",
+        "All consumers are placed, or none. With an idempotency key, a repeated request gets the "
+        "answer of the first.",
+        since=(1, 39),
+        body=in_all_versions(placement_schemas.POST),
+        extension=Extension.PLACEMENTS,
+    ),
+    Route(
+        "GET",
+        "/events",
+        events.get,
+        PolicyRule("placement:events:list"),
+        "Watch what changes.",
+        "As JSON, or as a stream of server-sent events for a client that prefers "
+        "text/event-stream.",
+        since=(1, 39),
+        query=in_all_versions(event_schemas.QUERY),
+        streams_events=True,
+        extension=Extension.EVENTS,
+    ),
+)

@@ -1,0 +1,190 @@
+"""Routes of resource providers, and of what each provider has."""
+
+from roost.api.handlers import aggregates, allocations, inventories, providers, traits, usages
+from roost.api.routes.route import PolicyRule, Route
+from roost.api.schemas import aggregates as aggregate_schemas
+from roost.api.schemas import in_all_versions
+from roost.api.schemas import inventories as inventory_schemas
+from roost.api.schemas import providers as provider_schemas
+from roost.api.schemas import traits as trait_schemas
+
+_PROVIDERS = "/resource_providers"
+_PROVIDER = "/resource_providers/{uuid}"
+_INVENTORIES = "/resource_providers/{uuid}/inventories"
+_INVENTORY = "/resource_providers/{uuid}/inventories/{resource_class}"
+_AGGREGATES = "/resource_providers/{uuid}/aggregates"
+_TRAITS = "/resource_providers/{uuid}/traits"
+
+_UPDATE_INVENTORIES = PolicyRule(
+    "placement:resource_providers:inventories:update", "Change inventories of a provider."
+)
+_DELETE_INVENTORIES = PolicyRule(
+    "placement:resource_providers:inventories:delete", "Delete inventories of a provider."
+)
+
+_GENERATION = "Refused with 409 if the generation in the body is not that of the provider."
+
+ROUTES = (
+    Route(
+        "GET",
+        _PROVIDERS,
+        providers.get_all,
+        PolicyRule("placement:resource_providers:list"),
+        "List resource providers.",
+        "Without parameters, all of them; with several, those that match each.",
+        query=provider_schemas.listing,
+    ),
+    Route(
+        "POST",
+        _PROVIDERS,
+        providers.post,
+        PolicyRule("placement:resource_providers:create"),
+        "Create a resource provider.",
+        "From 1.20 on the answer shows the provider.",
+        body=provider_schemas.create,
+        statuses=(200, 201),
+    ),
+    Route(
+        "GET",
+        _PROVIDER,
+        providers.get,
+        PolicyRule("placement:resource_providers:show"),
+        "Show a resource provider.",
+    ),
+    Route(
+        "PUT",
+        _PROVIDER,
+        providers.put,
+        PolicyRule("placement:resource_providers:update"),
+        "Rename a resource provider, or give it a parent.",
+        "From 1.37 on a parent can be changed and removed.",
+        body=provider_schemas.update,
+    ),
+    Route(
+        "DELETE",
+        _PROVIDER,
+        providers.delete,
+        PolicyRule("placement:resource_providers:delete"),
+        "Delete a resource provider.",
+        "Refused with 409 while it has allocations or children.",
+        statuses=(204,),
+    ),
+    Route(
+        "GET",
+        _INVENTORIES,
+        inventories.get_all,
+        PolicyRule("placement:resource_providers:inventories:list"),
+        "List the inventories of a provider.",
+    ),
+    Route(
+        "POST",
+        _INVENTORIES,
+        inventories.post,
+        PolicyRule("placement:resource_providers:inventories:create"),
+        "Add an inventory to a provider.",
+        body=in_all_versions(inventory_schemas.POST),
+        statuses=(201,),
+    ),
+    Route(
+        "PUT",
+        _INVENTORIES,
+        inventories.put_all,
+        _UPDATE_INVENTORIES,
+        "Replace all inventories of a provider.",
+        _GENERATION,
+        body=in_all_versions(inventory_schemas.PUT_ALL),
+    ),
+    Route(
+        "DELETE",
+        _INVENTORIES,
+        inventories.delete_all,
+        _DELETE_INVENTORIES,
+        "Delete all inventories of a provider.",
+        since=(1, 5),
+        status_before=405,
+        statuses=(204,),
+    ),
+    Route(
+        "GET",
+        _INVENTORY,
+        inventories.get,
+        PolicyRule("placement:resource_providers:inventories:show"),
+        "Show one inventory of a provider.",
+    ),
+    Route(
+        "PUT",
+        _INVENTORY,
+        inventories.put,
+        _UPDATE_INVENTORIES,
+        "Change one inventory of a provider.",
+        _GENERATION,
+        body=in_all_versions(inventory_schemas.PUT_ONE),
+    ),
+    Route(
+        "DELETE",
+        _INVENTORY,
+        inventories.delete,
+        _DELETE_INVENTORIES,
+        "Delete one inventory of a provider.",
+        statuses=(204,),
+    ),
+    Route(
+        "GET",
+        f"{_PROVIDER}/usages",
+        usages.get_of_provider,
+        PolicyRule("placement:resource_providers:usages"),
+        "Show how much of a provider is used.",
+    ),
+    Route(
+        "GET",
+        _AGGREGATES,
+        aggregates.get,
+        PolicyRule("placement:resource_providers:aggregates:list"),
+        "List the aggregates of a provider.",
+        since=(1, 1),
+    ),
+    Route(
+        "PUT",
+        _AGGREGATES,
+        aggregates.put,
+        PolicyRule("placement:resource_providers:aggregates:update"),
+        "Replace the aggregates of a provider.",
+        "From 1.19 on refused with 409 if the generation in the body is not that of the provider.",
+        since=(1, 1),
+        body=aggregate_schemas.put,
+    ),
+    Route(
+        "GET",
+        f"{_PROVIDER}/allocations",
+        allocations.get_of_provider,
+        PolicyRule("placement:resource_providers:allocations:list"),
+        "List who holds what of a provider.",
+    ),
+    Route(
+        "GET",
+        _TRAITS,
+        traits.get_of_provider,
+        PolicyRule("placement:resource_providers:traits:list"),
+        "List the traits of a provider.",
+        since=(1, 6),
+    ),
+    Route(
+        "PUT",
+        _TRAITS,
+        traits.put_of_provider,
+        PolicyRule("placement:resource_providers:traits:update"),
+        "Replace the traits of a provider.",
+        _GENERATION,
+        since=(1, 6),
+        body=in_all_versions(trait_schemas.PUT_OF_PROVIDER),
+    ),
+    Route(
+        "DELETE",
+        _TRAITS,
+        traits.delete_of_provider,
+        PolicyRule("placement:resource_providers:traits:delete"),
+        "Take all traits from a provider.",
+        since=(1, 6),
+        statuses=(204,),
+    ),
+)
