@@ -121,6 +121,15 @@ def test_rules_beside_the_file(folder: Path, at_once: None) -> None:
     assert allows(policy, sender(), LIST)
 
 
+def test_a_folder_that_is_a_file_or_vanishes(folder: Path, at_once: None) -> None:
+    beside = folder / "policy.d"
+    beside.write_text("")
+    policy = policy_of(load_settings())
+    assert allows(policy, sender("service"), LIST)
+    beside.unlink()
+    assert allows(policy, sender("service"), LIST)
+
+
 def test_a_file_that_makes_no_sense(
     folder: Path, at_once: None, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -102,8 +102,16 @@ class Policy:
         for folder in section.policy_dirs:
             found = self._configuration.find_file(folder)
             if found is not None:
-                paths += [found, *sorted(map(str, Path(found).iterdir()))]
+                paths += [found, *_entries(found)]
         return tuple(filter(None, (_stamp(path) for path in paths if path is not None)))
+
+
+def _entries(folder: str) -> list[str]:
+    """What is in a folder of policy files; nothing if it is none, or was removed meanwhile."""
+    try:
+        return sorted(map(str, Path(folder).iterdir()))
+    except OSError:
+        return []
 
 
 def _stamp(path: str) -> tuple[str, int, int] | None:
