@@ -122,6 +122,7 @@ def test_rules_beside_the_file(folder: Path, at_once: None) -> None:
 
 
 def test_a_folder_that_is_a_file_or_vanishes(folder: Path, at_once: None) -> None:
+    (folder / "placement.conf").write_text("")
     beside = folder / "policy.d"
     beside.write_text("")
     policy = policy_of(load_settings())
