@@ -121,13 +121,24 @@ def test_rules_beside_the_file(folder: Path, at_once: None) -> None:
     assert allows(policy, sender(), LIST)
 
 
-def test_a_folder_that_is_a_file_or_vanishes(folder: Path, at_once: None) -> None:
+def test_a_folder_that_is_a_file_is_refused_at_start(folder: Path) -> None:
+    (folder / "placement.conf").write_text("")
+    (folder / "policy.d").write_text("")
+    with pytest.raises(SettingsError, match="is not a directory"):
+        policy_of(load_settings())
+
+
+def test_a_folder_that_becomes_a_file_leaves_the_rules_as_they_were(
+    folder: Path, at_once: None
+) -> None:
     (folder / "placement.conf").write_text("")
     beside = folder / "policy.d"
-    beside.write_text("")
+    beside.mkdir()
     policy = policy_of(load_settings())
     assert allows(policy, sender("service"), LIST)
-    beside.unlink()
+    beside.rmdir()
+    assert allows(policy, sender("service"), LIST)
+    beside.write_text("")
     assert allows(policy, sender("service"), LIST)
 
 
