@@ -5,9 +5,23 @@ was renamed, or deleted and its id given away, by another process.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Table, and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    DateTime,
+    Table,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
 
 from roost.errors import (
     ResourceClassExists,
@@ -55,6 +69,23 @@ def _ids(session: Session, table: Table, names: Collection[str]) -> dict[str, in
     return found
 
 
+# Changes the row of a class, but not what readers make of it: a class was last modified at
+# `updated_at`, or at `created_at` where that is NULL. So `created_at` takes over that time, and
+# `updated_at` alternates between the time and NULL. Each execution is a real change, which MySQL
+# would otherwise skip and Galera not compare. A class without any time gets the epoch, which the
+# index does not tell from no time. What is lost is when a renamed class was created; nobody reads
+# that, neither here nor in Placement. MySQL assigns from left to right, so the order matters.
+_TIME = func.coalesce(
+    resource_classes.c.updated_at,
+    resource_classes.c.created_at,
+    literal(datetime(1970, 1, 1), DateTime),
+)
+_TIMES_REWRITTEN = update(resource_classes).ordered_values(
+    (resource_classes.c.created_at, _TIME),
+    (resource_classes.c.updated_at, case((resource_classes.c.updated_at.is_(None), _TIME))),
+)
+
+
 class Classes:
     """Resource classes."""
 
@@ -73,22 +104,23 @@ class Classes:
         return found
 
     def hold(self, class_ids: Mapping[str, int]) -> None:
-        """Keep custom classes from being deleted until COMMIT.
+        """Keep custom classes from being renamed or deleted until COMMIT.
 
-        Nothing in the tables ties an inventory to its class, so whoever adds an inventory and
-        whoever deletes a class both write the row of the class.
+        Nothing in the tables ties an inventory to its class. So a transaction that adds an
+        inventory and one that deletes the class both write the row of the class. Whichever comes
+        second waits for the first and then finds the class, or the inventory; on another Galera
+        node it fails at COMMIT and runs again. A lock alone would not do, because Galera compares
+        only rows that were really changed.
+
+        Readers see no difference: see `_TIMES_REWRITTEN`. Therefore the change feed is not told.
         """
         custom = {id: name for name, id in class_ids.items() if id >= CUSTOM_CLASS_ID_MIN}
         table = resource_classes
         for ids in chunks(custom):
             named = or_(*(and_(table.c.id == id, table.c.name == custom[id]) for id in ids))
-            held = self._execute(
-                update(table).where(named).values(updated_at=self._session.touched(table))
-            ).rowcount
+            held = self._execute(_TIMES_REWRITTEN.where(named)).rowcount
             if held != len(ids):
                 raise LostRace("a resource class was renamed or deleted")
-        if custom:
-            self._session.announcement.classes(custom)
 
     def insert(self, name: str) -> None:
         highest = self._session.connection.scalar(select(func.max(resource_classes.c.id)))
