@@ -117,7 +117,7 @@ class Store:
                     # Lost before COMMIT: nothing was written. (A loss during COMMIT does not
                     # arrive here, see Writer.) Reads shall not stay with a server that writes
                     # had to leave.
-                    self._database.leave_readers()
+                    self._database.renew_readers()
                     self._feed.leave()
                     if attempt >= CONNECT_RETRY_COUNT:
                         raise

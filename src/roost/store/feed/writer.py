@@ -252,7 +252,7 @@ class Writer:
         """
         for _ in range(_RESOLVE_ATTEMPTS):
             try:
-                with self._database.write() as connection:
+                with self._database.write_after_lost_commit() as connection:
                     prevented = connection.execute(
                         update(roost_writers)
                         .where(
