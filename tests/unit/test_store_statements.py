@@ -38,7 +38,7 @@ from roost.service import service
 from roost.service.service import Roost
 from roost.settings import Settings
 from roost.store import standard_names
-from roost.store.connection.prepared import STATEMENT_END
+from roost.store.connection.statements import STATEMENT_END
 from roost.store.migrations import migrate
 from roost.store.store import Store
 from roost.store.tables import idempotency
@@ -51,8 +51,8 @@ class Counter:
 
     def __init__(self, store: Store) -> None:
         self.statements: list[str] = []
-        # What is asked with the driver alone passes the engine by.
-        self._asker = store._feed._asker
+        # Its statements bypass the engine.
+        self._poll = store._feed._poll
         for engine in (store.engine, store._database.reader):
             event.listen(engine, "before_cursor_execute", self._count)
 
@@ -62,9 +62,9 @@ class Counter:
 
     def of(self, action: Callable[[], Any]) -> int:
         self.statements.clear()
-        asked = self._asker.asked
+        polled = self._poll.statement_count
         action()
-        return len(self.statements) + self._asker.asked - asked
+        return len(self.statements) + self._poll.statement_count - polled
 
 
 @pytest.fixture

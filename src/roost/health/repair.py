@@ -12,10 +12,10 @@ from roost.health.inspection import DANGLING, OWNERS, WITHOUT_ALLOCATION, lines
 from roost.model import EventKind
 from roost.store.adoption.adopt import IncompleteIds
 from roost.store.adoption.backfill import create_consumers, set_roots, tops
+from roost.store.connection.statements import chunks
 from roost.store.schema import consumers, resource_providers
 from roost.store.store import Store
 from roost.store.tables.consumers import ConsumerRecord
-from roost.store.tables.index_rows import chunks
 from roost.store.transaction import Transaction
 
 Unit = Callable[[Transaction, IncompleteIds], int]
@@ -49,7 +49,7 @@ def _roots(transaction: Transaction, _: IncompleteIds) -> int:
     _touch(transaction, {*wrong, *wrong.values()})
     wrong = _wrong_roots(transaction)
     set_roots(transaction.connection, wrong)
-    transaction.announcement.providers(wrong, EventKind.PROVIDER)
+    transaction.changes.reread_providers(wrong, EventKind.PROVIDER)
     return len(wrong)
 
 
@@ -105,7 +105,7 @@ def _dangling(transaction: Transaction, _: IncompleteIds) -> int:
         owners = transaction.connection.scalars(
             select(table.c.resource_provider_id).where(pointer.leads_nowhere).distinct()
         )
-        transaction.announcement.providers(owners, EventKind.PROVIDER)
+        transaction.changes.reread_providers(owners, EventKind.PROVIDER)
         removed = transaction.execute(delete(table).where(pointer.leads_nowhere))
         count += removed.rowcount
     return count

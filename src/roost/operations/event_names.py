@@ -35,9 +35,9 @@ class NamesAtTime:
         return named.root_uuid if named is not None and named.uuid == uuid else uuid
 
     def go_before(self, record: ChangeRecord) -> None:
-        for id, root_uuid in record.moved:
+        for id, root_uuid in record.former_roots:
             if id in self._names:
                 self._names[id] = self._names[id]._replace(root_uuid=root_uuid)
-        for id, uuid, root_uuid in record.gone:
+        for id, uuid, root_uuid in record.deleted:
             self._names[id] = Named(uuid, root_uuid)
             self._ids[uuid] = id

@@ -9,7 +9,7 @@ from roost.operations.event_names import Named, NamesAtTime
 from roost.search.index.index import Index
 from roost.service.service import Roost
 from roost.store.change_record import ChangeRecord
-from roost.store.feed.history import Recorded
+from roost.store.feed.history import HistoryEntry
 from roost.store.feed.positions import FeedPosition, is_ahead
 
 # So many writes are told of at a time.
@@ -84,7 +84,7 @@ def await_events(
             watch.wait(position, until)
 
 
-def _read(roost: Roost, position: FeedPosition) -> Sequence[Recorded]:
+def _read(roost: Roost, position: FeedPosition) -> Sequence[HistoryEntry]:
     found = roost.store.records_since(position)
     if found is None:
         raise PositionGone()
@@ -116,13 +116,16 @@ def _read_names(
     )
 
 
-def _go_before(hindsight: NamesAtTime, found: Sequence[Recorded]) -> None:
+def _go_before(hindsight: NamesAtTime, found: Sequence[HistoryEntry]) -> None:
     for each in reversed(found):
         hindsight.go_before(each.record)
 
 
 def _happening(
-    recorded: Recorded, hindsight: NamesAtTime, classes: Mapping[int, str], interest: EventFilter
+    recorded: HistoryEntry,
+    hindsight: NamesAtTime,
+    classes: Mapping[int, str],
+    interest: EventFilter,
 ) -> WriteEvents:
     """What one write changed, from right after it; hindsight goes before it."""
     record = recorded.record
@@ -170,7 +173,7 @@ def _events(
     for kind, ids in _kinds(record).items():
         for id in ids:
             yield from of(id, kind)
-    for _, uuid, root_uuid in record.gone:
+    for _, uuid, root_uuid in record.deleted:
         yield Event(kind=EventKind.PROVIDER, provider_uuid=uuid, root_uuid=root_uuid, deleted=True)
     if record.classes or record.traits:
         yield Event(kind=EventKind.CATALOG)
@@ -190,7 +193,7 @@ def _usages(classes: Mapping[int, str], record: ChangeRecord) -> dict[int, dict[
 
 def _kinds(record: ChangeRecord) -> dict[EventKind, Iterable[int]]:
     # A roost that knew no kinds wrote only which providers changed.
-    if record.providers and not record.kinds and not record.gone:
+    if record.providers and not record.kinds and not record.deleted:
         return {EventKind.PROVIDER: record.providers}
     # A kind that a newer roost may know and this one does not is left out.
     return {kind: record.kinds[kind] for kind in EventKind if kind in record.kinds}

@@ -1,4 +1,4 @@
-"""One write transaction, and the tables that a unit of work may touch through it."""
+"""`Transaction`: one write transaction, with an attribute for each kind of table."""
 
 from sqlalchemy import Connection
 
@@ -6,17 +6,16 @@ from roost.store.tables.aggregates import Aggregates
 from roost.store.tables.allocations import Allocations
 from roost.store.tables.catalog import Classes, TraitNames
 from roost.store.tables.consumers import Consumers
-from roost.store.tables.id_cache import IdCache
 from roost.store.tables.idempotency import IdempotencyKeys
 from roost.store.tables.inventories import Inventories
 from roost.store.tables.providers import Providers
-from roost.store.tables.session import Session
+from roost.store.tables.session import IdCache, Session
 from roost.store.tables.traits import Traits
 from roost.store.tables.trees import Trees
 
 
 class Transaction(Session):
-    """What a unit of work is given."""
+    """Handed to a unit of work by `Store.run` and `Store.write`."""
 
     def __init__(self, connection: Connection, id_cache: IdCache) -> None:
         super().__init__(connection, id_cache)

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Table, case, func, insert, literal, select, update
 
 from roost.model import Value
+from roost.store.connection.statements import chunks
 from roost.store.schema import allocations, consumers, resource_providers
-from roost.store.tables.index_rows import chunks
 
 _providers = resource_providers
 

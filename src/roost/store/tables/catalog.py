@@ -1,7 +1,7 @@
-"""Names: resource classes and traits, and their ids.
+"""The catalog: names and ids of resource classes and traits.
 
-Names are translated in the transaction that uses them. A copy in memory could name a class that
-was renamed, or deleted and its id given away, by another process.
+The transaction that uses a name looks up its id. A cache in memory could hold a class that another
+process has renamed, or has deleted and whose id now belongs to another class.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -31,22 +31,22 @@ from roost.errors import (
     UnknownTrait,
 )
 from roost.store.connection.driver_errors import LostRace
+from roost.store.connection.statements import chunks
 from roost.store.schema import inventories, resource_classes, resource_provider_traits, traits
-from roost.store.tables.index_rows import chunks
 from roost.store.tables.session import Session
 
-# Standard classes have the ids below.
+# The ids of standard classes are lower.
 CUSTOM_CLASS_ID_MIN = 10_000
 CUSTOM_PREFIX = "CUSTOM_"
 
 
 def is_standard_class(id: int) -> bool:
-    """Whether the class is one that cannot be renamed or deleted."""
+    """Whether the class cannot be renamed or deleted."""
     return id < CUSTOM_CLASS_ID_MIN
 
 
 def is_standard_trait(name: str) -> bool:
-    """Whether the trait is one that cannot be deleted."""
+    """Whether the trait cannot be deleted."""
     return not name.startswith(CUSTOM_PREFIX)
 
 
@@ -64,7 +64,7 @@ def _ids(session: Session, table: Table, names: Collection[str]) -> dict[str, in
     found = {}
     for some in chunks(wanted):
         rows = session.connection.execute(_BY_NAME[table.name], {"names": some})
-        # MySQL compares without regard to case.
+        # MySQL compares names without regard to case.
         found.update({row.name: row.id for row in rows if row.name in wanted})
     return found
 
@@ -97,7 +97,7 @@ class Classes:
         return _ids(self._session, resource_classes, {name}).get(name)
 
     def ids(self, names: Collection[str]) -> dict[str, int]:
-        """The id of each name; refuses unknown ones."""
+        """The id of each name; raises `UnknownResourceClass` for others."""
         found = _ids(self._session, resource_classes, set(names))
         if len(found) != len(set(names)):
             raise UnknownResourceClass(set(names) - set(found))
@@ -128,10 +128,10 @@ class Classes:
         self._execute(
             insert(resource_classes).values(id=id, name=name, created_at=self._session.now)
         )
-        self._session.announcement.classes([id])
+        self._session.changes.reread_classes([id])
 
     def add_missing(self, names: Mapping[int, str]) -> None:
-        """Add standard classes, by id, that are not there yet."""
+        """Add those of the standard classes (name by id) that are not in the table."""
         known = set(
             self._session.connection.scalars(
                 select(resource_classes.c.id).where(resource_classes.c.id < CUSTOM_CLASS_ID_MIN)
@@ -142,7 +142,7 @@ class Classes:
             now = self._session.now
             rows = [{"id": id, "name": names[id], "created_at": now} for id in missing]
             self._execute(insert(resource_classes), rows)
-            self._session.announcement.classes(missing)
+            self._session.changes.reread_classes(missing)
 
     def rename(self, id: int, name: str, new_name: str) -> None:
         if name != new_name and self.find(new_name) is not None:
@@ -154,7 +154,7 @@ class Classes:
         ).rowcount
         if not renamed:
             raise LostRace("the resource class was renamed or deleted")
-        self._session.announcement.classes([id])
+        self._session.changes.reread_classes([id])
 
     def delete(self, id: int, name: str) -> None:
         deleted = self._execute(
@@ -164,15 +164,15 @@ class Classes:
         ).rowcount
         if not deleted:
             raise LostRace("the resource class was renamed or deleted")
-        # Asked only now, when nobody can add an inventory of the class any more.
+        # Checked only now, when no other transaction can add an inventory of the class any more.
         used = select(inventories.c.id).where(inventories.c.resource_class_id == id).limit(1)
         if self._execute(used).first() is not None:
             raise ResourceClassInUse(name)
-        self._session.announcement.classes([id])
+        self._session.changes.reread_classes([id])
 
 
 class TraitNames:
-    """Traits, as names that exist."""
+    """The names of traits."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -182,14 +182,14 @@ class TraitNames:
         return _ids(self._session, traits, {name}).get(name)
 
     def ids(self, names: Collection[str]) -> dict[str, int]:
-        """The id of each name; refuses unknown ones."""
+        """The id of each name; raises `UnknownTrait` for others."""
         found = _ids(self._session, traits, set(names))
         if len(found) != len(set(names)):
             raise UnknownTrait(set(names) - set(found))
         return found
 
     def add_missing(self, names: Sequence[str]) -> None:
-        """Add traits that are not there yet."""
+        """Add those of the traits that are not in the table."""
         known = _ids(self._session, traits, set(names))
         missing = [name for name in names if name not in known]
         if missing:
@@ -200,7 +200,7 @@ class TraitNames:
             {"name": name, "created_at": self._session.now} for name in names
         ]
         self._execute(insert(traits), rows)
-        self._session.announcement.traits(_ids(self._session, traits, set(names)).values())
+        self._session.changes.reread_traits(_ids(self._session, traits, set(names)).values())
 
     def delete(self, id: int, name: str) -> None:
         used = (
@@ -210,9 +210,9 @@ class TraitNames:
         )
         if self._execute(used).first() is not None:
             raise TraitInUse(name)
-        # A provider that gets the trait in this moment refers to the row, and the database
-        # refuses: the next try sees it.
+        # If another transaction gives the trait to a provider at this moment, the foreign key makes
+        # one of the two fail, and its next attempt sees the other.
         deleted = self._execute(delete(traits).where(traits.c.id == id)).rowcount
         if not deleted:
-            raise LostRace("the trait is gone")
-        self._session.announcement.traits([id])
+            raise LostRace("the trait was deleted")
+        self._session.changes.reread_traits([id])
