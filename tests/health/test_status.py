@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from faults.galera import PROVIDER, Node
 from health.broken import BREAKS, make_cloud, write
 from roost.cli.main import roost
+from roost.health.findings import FindingKind
 from roost.store.connection.engine import create_engine
 from roost_server import command
 from servers import MariaDB, PostgreSQL, free_port, missing
@@ -112,7 +113,7 @@ class TestSqlite:
 
     def test_gaps(self, program: Program, url: str) -> None:
         engine = create_engine(url)
-        write(engine, BREAKS["wrong_root"][0], BREAKS["unknown_consumer"][0])
+        write(engine, BREAKS[FindingKind.WRONG_ROOT][0], BREAKS[FindingKind.UNKNOWN_CONSUMER][0])
         engine.dispose()
         code, checks = program.results(url)
         assert code == 1

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from roost.health.outcome import Level
-from roost.health.server_rules import judge
+from roost.health.server import judge
 
 POSTGRESQL = {
     "is_replica": "off",
