@@ -59,6 +59,26 @@ def test_loading_everything_inside_a_write(store: Store) -> None:
     assert isinstance(error_of(reload), NestedWrite)
 
 
+def test_loading_everything_inside_a_write_while_another_thread_registers(store: Store) -> None:
+    """That thread waits for the end of the write, so the write must not wait for that thread."""
+    is_registering = threading.Event()
+
+    def register() -> None:
+        with store._writer._registration_lock:
+            is_registering.set()
+            with store._database.write():
+                pass
+
+    def reload() -> None:
+        with store.write():
+            store._writer.forget()
+            threading.Thread(target=register, daemon=True).start()
+            assert is_registering.wait(HANGS_SECONDS)
+            store.load()
+
+    assert isinstance(error_of(reload), NestedWrite)
+
+
 def test_the_thread_may_write_again_after_that(store: Store) -> None:
     def nested_then_not() -> None:
         with pytest.raises(NestedWrite), store.write(), store.write():

@@ -53,7 +53,7 @@ def _name_and_level(text: str) -> tuple[str, int]:
 
 
 def handler_of(settings: Settings) -> logging.Handler:
-    """The handler for the log file or stderr; raises `SettingsError` if the file cannot be opened."""
+    """The handler for the log file or stderr; raises `SettingsError` if the file is unusable."""
     if settings.log_file is None:
         return logging.StreamHandler(sys.stderr)
     path = Path(settings.log_dir or "") / settings.log_file

@@ -46,7 +46,7 @@ class Store:
         self._writer = Writer(database)
         self._feed = Feed(database, self._writer)
         self.reads = Reads(database)
-        self._id_cache: tuple[int | None, IdCache] = None, IdCache()  # the writer id it belongs to
+        self._id_cache: tuple[int | None, IdCache] = None, IdCache()  # valid for this writer id
         _reset_after_fork(self)
 
     @classmethod
@@ -118,7 +118,7 @@ class Store:
                     metrics.RETRY_RACE.inc()
                 except driver.DBConnectionError:
                     # The connection was lost before COMMIT, so nothing was written. (`Writer`
-                    # deals with a loss during COMMIT.) Reads leave the server, too.
+                    # deals with a loss during COMMIT.) Reads must leave that server, too.
                     self._database.renew_readers()
                     self._feed.reconnect()
                     if attempt >= CONNECT_RETRY_COUNT:

@@ -62,14 +62,18 @@ class Database:
 
         Raises `NestedWrite` if this thread is inside a write transaction already.
         """
-        if getattr(self._thread, "writes", False):
-            raise NestedWrite("this thread is inside a write transaction already")
-        self._thread.writes = True
+        self.check_may_write()
+        self._thread.is_writing = True
         try:
             with self._gate, self._begin() as connection:
                 yield connection
         finally:
-            self._thread.writes = False
+            self._thread.is_writing = False
+
+    def check_may_write(self) -> None:
+        """Raise `NestedWrite` if this thread is inside a write transaction."""
+        if getattr(self._thread, "is_writing", False):
+            raise NestedWrite("this thread is inside a write transaction already")
 
     @contextmanager
     def write_after_lost_commit(self) -> Iterator[Connection]:

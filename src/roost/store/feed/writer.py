@@ -116,6 +116,8 @@ class Writer:
         """Make sure that this process has a row. Not inside a write transaction."""
         if self.id is not None:
             return
+        # Before the lock: a thread that holds it may wait for the write transaction of this thread.
+        self._database.check_may_write()
         with self._registration_lock:
             for attempt in range(_REGISTER_ATTEMPTS):
                 if self.id is not None:

@@ -18,6 +18,8 @@ _INSERT = PreparedInsert(_table, ["resource_provider_id", "aggregate_id", "creat
 
 
 class Aggregates:
+    """Rows of `resource_provider_aggregates`, and of `placement_aggregates`."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._execute = session.execute

@@ -32,6 +32,8 @@ class NewHolding(Value, frozen=True, kw_only=True):
 
 
 class Allocations:
+    """Rows of `allocations`."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._execute = session.execute

@@ -69,12 +69,13 @@ def _ids(session: Session, table: Table, names: Collection[str]) -> dict[str, in
     return found
 
 
-# Changes the row of a class, but not what readers make of it: a class was last modified at
-# `updated_at`, or at `created_at` where that is NULL. So `created_at` takes over that time, and
-# `updated_at` alternates between the time and NULL. Each execution is a real change, which MySQL
-# would otherwise skip and Galera not compare. A class without any time gets the epoch, which the
-# index does not tell from no time. What is lost is when a renamed class was created; nobody reads
-# that, neither here nor in Placement. MySQL assigns from left to right, so the order matters.
+# Changes the row of a class, but not what readers derive from it: a class was last modified at
+# `updated_at`, or at `created_at` where `updated_at` is NULL. So `created_at` takes over that time,
+# and `updated_at` alternates between it and NULL. Every execution changes the row, because MySQL
+# skips an update that changes nothing, and Galera then sees no conflict. A class without any time
+# gets the epoch, which the index does not distinguish from no time. The creation time of a renamed
+# class is lost; neither roost nor Placement reads it. The order matters, because MySQL assigns from
+# left to right.
 _TIME = func.coalesce(
     resource_classes.c.updated_at,
     resource_classes.c.created_at,
@@ -87,7 +88,7 @@ _TIMES_REWRITTEN = update(resource_classes).ordered_values(
 
 
 class Classes:
-    """Resource classes."""
+    """Rows of `resource_classes`."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -108,11 +109,12 @@ class Classes:
 
         Nothing in the tables ties an inventory to its class. So a transaction that adds an
         inventory and one that deletes the class both write the row of the class. Whichever comes
-        second waits for the first and then finds the class, or the inventory; on another Galera
-        node it fails at COMMIT and runs again. A lock alone would not do, because Galera compares
-        only rows that were really changed.
+        second waits for the first, and then misses the class or finds the inventory; on another
+        Galera node it fails at COMMIT and runs again. A lock would not be enough, because Galera
+        compares only rows that were really changed.
 
-        Readers see no difference: see `_TIMES_REWRITTEN`. Therefore the change feed is not told.
+        Readers see no difference (see `_TIMES_REWRITTEN`), so the change record does not mention
+        the class.
         """
         custom = {id: name for name, id in class_ids.items() if id >= CUSTOM_CLASS_ID_MIN}
         table = resource_classes
@@ -172,7 +174,7 @@ class Classes:
 
 
 class TraitNames:
-    """The names of traits."""
+    """Rows of `traits`."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -104,6 +104,8 @@ _INSERT = PreparedInsert(
 
 
 class Consumers:
+    """Rows of `consumers`, and of the tables that these refer to."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._execute = session.execute

@@ -15,7 +15,7 @@ from roost.store.tables.session import Session
 _table = roost_placements
 
 # Ample: a client that lost an answer asks again within seconds.
-KEPT_SECONDS = 24 * 60 * 60
+RETENTION_SECONDS = 24 * 60 * 60
 
 # About one write in TRIM_INTERVAL also deletes expired answers, at most TRIM_ROWS_MAX of them.
 TRIM_INTERVAL = 64
@@ -50,10 +50,12 @@ def _has_expired(created_at: datetime) -> bool:
 
 
 def _earliest() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=KEPT_SECONDS)
+    return datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=RETENTION_SECONDS)
 
 
 class IdempotencyKeys:
+    """Rows of `roost_placements`."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._execute = session.execute

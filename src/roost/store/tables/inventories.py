@@ -25,6 +25,8 @@ _table = inventories
 
 
 class Inventories:
+    """Rows of `inventories`."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._execute = session.execute

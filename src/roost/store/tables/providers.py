@@ -85,6 +85,8 @@ def _record(row: Any) -> ProviderRecord:
 
 
 class Providers:
+    """Rows of `resource_providers`."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._execute = session.execute

@@ -21,6 +21,8 @@ _INSERT = PreparedInsert(_table, ["resource_provider_id", "trait_id", "created_a
 
 
 class Traits:
+    """Rows of `resource_provider_traits`."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._execute = session.execute

@@ -20,6 +20,8 @@ _table = resource_providers
 
 
 class Trees:
+    """The shape of trees: the parents and roots in `resource_providers`."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._execute = session.execute
