@@ -59,7 +59,7 @@ def test_every_kind_is_broken_here_and_repaired_where_that_is_safe() -> None:
 
 
 def test_everything_at_once(store: Store, database_url: str) -> None:
-    """On each kind of database, with a service that runs meanwhile."""
+    """On each kind of database, while a service runs."""
     assert findings_of(store) == []
     write(store.engine, *(statement for statement, _ in BREAKS.values()), *DANGLING)
     running = Roost(Store.open(database_url), Settings())
@@ -74,7 +74,7 @@ def test_everything_at_once(store: Store, database_url: str) -> None:
         assert repair(store, kind, INCOMPLETE) > 0 or kind is FindingKind.WRONG_ROOT
     left = by_kind(findings_of(store))
     assert left == {kind: each for kind, each in expected.items() if kind not in REPAIRED}
-    # Nothing else is written by a second time.
+    # A second run writes nothing.
     assert [repair(store, kind, INCOMPLETE) for kind in REPAIRS] == [0] * len(REPAIRS)
     with running.view() as index:
         assert index.contents() == contents(store)
@@ -94,7 +94,7 @@ def test_one_kind(store: Store, kind: FindingKind) -> None:
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 class TestRepairs:
-    """What the tables say afterwards."""
+    """The tables after a repair."""
 
     def query(self, store: Store, statement: str) -> list[Any]:
         return store.look(lambda connection: connection.execute(sa.text(statement)).all())
@@ -137,7 +137,7 @@ class TestRepairs:
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 class TestIndex:
-    """An index that serves something else than the tables say."""
+    """An index that differs from the tables."""
 
     @pytest.fixture
     def index_and_tables(self, store: Store) -> tuple[Index, TableContents]:
@@ -215,7 +215,7 @@ class TestProgram:
         return url
 
     def run(self, url: str, *arguments: str) -> Result:
-        """In this process, which takes a tenth of the time."""
+        """Runs it in this process, which takes a tenth of the time."""
         return CliRunner().invoke(roost, ["db", "check", "--database", url, *arguments])
 
     def break_it(self, url: str, *kinds: FindingKind) -> None:

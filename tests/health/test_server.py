@@ -1,4 +1,4 @@
-"""Every setting that breaks a promise of docs/operations.md is told."""
+"""Every setting that breaks a guarantee of docs/operations.md is reported."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""How whole tables are read."""
+"""Reading whole tables."""
 
 import ctypes
 import time
@@ -70,7 +70,7 @@ def test_never_more_than_a_part_is_objects(roost: Roost, monkeypatch: pytest.Mon
 
 
 def test_rows_of_all_are_those_of_some(roost: Roost) -> None:
-    """Who follows the feed gets the very values that who loads gets."""
+    """Catching up with the feed and loading everything give the same values."""
     _, everything = roost.store.load()
     ids = [row[0] for row in everything.providers]
     some = roost.store._database.read_snapshot(
