@@ -40,7 +40,7 @@ def is_ahead(position: FeedPosition, other: FeedPosition) -> bool:
 def ranges_between(
     position: FeedPosition, newest: FeedPosition
 ) -> dict[int, tuple[int, int]] | None:
-    """The records between two positions; None where they can no longer be told."""
+    """The records between two positions; None where they are no longer known."""
     ranges = {
         writer: (position.get(writer, 0), last)
         for writer, last in newest.items()
