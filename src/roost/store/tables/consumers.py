@@ -1,35 +1,29 @@
-"""Consumers, and the projects, users and consumer types that they refer to."""
+"""Consumers, and the guard on their generation."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    Table,
     and_,
     bindparam,
     case,
     delete,
-    insert,
-    literal,
     or_,
     select,
-    union_all,
     update,
 )
 
 from roost.model import Value
 from roost.store.connection.driver_errors import LostRace
-from roost.store.connection.statements import CHUNK, PreparedInsert, chunks
+from roost.store.connection.statements import PreparedInsert, chunks
 from roost.store.schema import (
     allocations,
-    consumer_types,
     consumers,
-    projects,
     provider_generation,
     resource_providers,
-    users,
 )
+from roost.store.tables.consumer_references import ConsumerReferences, References
 from roost.store.tables.providers import ProviderState
 from roost.store.tables.session import Session
 
@@ -66,14 +60,6 @@ class ConsumerRow(Value, frozen=True, kw_only=True):
     type_id: int | None
 
 
-class References(Value, frozen=True, kw_only=True):
-    """The ids of the projects, users and types that consumers refer to, by name."""
-
-    projects: Mapping[str, int]
-    users: Mapping[str, int]
-    types: Mapping[str, int]
-
-
 _SELECT = select(
     _table.c.id,
     _table.c.uuid,
@@ -104,7 +90,7 @@ _INSERT = PreparedInsert(
 
 
 class Consumers:
-    """Rows of `consumers`, and of the tables that these refer to."""
+    """Rows of `consumers`."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -192,82 +178,8 @@ class Consumers:
     def references(
         self, *, projects: Collection[str], users: Collection[str], types: Collection[str]
     ) -> References:
-        """The ids of these names. New names are added, and never removed."""
-        names = {"project": set(projects), "user": set(users), "type": set(types)}
-        found = self._cached(names)
-        if all(len(found[kind]) == len(names[kind]) for kind in names):
-            return References(projects=found["project"], users=found["user"], types=found["type"])
-        found = self._references(names)
-        for kind, ids in found.items():
-            for name, id in ids.items():
-                self._session.id_cache.put(kind, name, id)
-        missing = {kind: names[kind] - set(found[kind]) for kind in names}
-        if any(missing.values()):
-            found = self._add(names, missing)
-        return References(projects=found["project"], users=found["user"], types=found["type"])
-
-    def _cached(self, names: Mapping[str, set[str]]) -> dict[str, dict[str, int]]:
-        get = self._session.id_cache.get
-        return {
-            kind: {name: id for name in some if (id := get(kind, name)) is not None}
-            for kind, some in names.items()
-        }
-
-    def _add(
-        self, names: Mapping[str, set[str]], missing: Mapping[str, set[str]]
-    ) -> dict[str, dict[str, int]]:
-        for kind, added in missing.items():
-            table, column = _REFERRED_TABLES[kind]
-            # MySQL ignores case, so it may consider a new name equal to one in the table.
-            added = added - self._ids_ignoring_case(kind, added).keys()
-            if added:
-                values = [{column: name, "created_at": self._session.now} for name in sorted(added)]
-                self._execute(insert(table), values)
-        found = self._references(names)
-        return {
-            kind: {**found[kind], **self._ids_ignoring_case(kind, names[kind] - set(found[kind]))}
-            for kind in names
-        }
-
-    def _references(self, names: Mapping[str, set[str]]) -> dict[str, dict[str, int]]:
-        found: dict[str, dict[str, int]] = {kind: {} for kind in names}
-        pairs = [(kind, name) for kind, each in names.items() for name in sorted(each)]
-        # Usually three names, hence one statement.
-        for start in range(0, len(pairs), CHUNK):
-            parameters: dict[str, list[str]] = {kind: [] for kind in names}
-            for kind, name in pairs[start : start + CHUNK]:
-                parameters[kind].append(name)
-            for row in self._execute(_REFERENCES, parameters):
-                if row.name in names[row.kind]:
-                    found[row.kind][row.name] = row.id
-        return found
-
-    def _ids_ignoring_case(self, kind: str, names: Iterable[str]) -> dict[str, int]:
-        """The ids of names that MySQL, but not Python, considers equal to names in the table."""
-        table, column = _REFERRED_TABLES[kind]
-        if not self._session.is_mysql:
-            return {}
-        ids = {
-            name: self._session.connection.scalar(select(table.c.id).where(table.c[column] == name))
-            for name in names
-        }
-        return {name: id for name, id in ids.items() if id is not None}
-
-
-_REFERRED_TABLES: Mapping[str, tuple[Table, str]] = {
-    "project": (projects, "external_id"),
-    "user": (users, "external_id"),
-    "type": (consumer_types, "name"),
-}
-
-_REFERENCES = union_all(
-    *(
-        select(literal(kind).label("kind"), table.c.id, table.c[column].label("name")).where(
-            table.c[column].in_(bindparam(kind, expanding=True))
-        )
-        for kind, (table, column) in _REFERRED_TABLES.items()
-    )
-)
+        """The ids of these names. Adds new names."""
+        return ConsumerReferences(self._session).ids(projects=projects, users=users, types=types)
 
 
 def _record(rows: Sequence[Any]) -> ConsumerRecord:
