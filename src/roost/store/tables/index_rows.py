@@ -68,9 +68,11 @@ def _seconds_mysql(element: Any, compiler: Any, **options: Any) -> str:
 
 @compiles(_Seconds, "sqlite")
 def _seconds_sqlite(element: Any, compiler: Any, **options: Any) -> str:
-    # Times are texts. SQLite itself computes only whole seconds, or milliseconds.
+    # Times are texts. SQLite itself computes only whole seconds, or milliseconds, and rounds: from
+    # .9995 on it would count the next second. So the fraction is cut off, and added afterwards.
     moment = compiler.process(element.clauses, **options)
-    return f"(strftime('%s', {moment}) + CAST(substr({moment}, 20) AS REAL))"
+    seconds = f"strftime('%s', substr({moment}, 1, 19))"
+    return f"({seconds} + CAST(substr({moment}, 20) AS REAL))"
 
 
 def _modified_seconds(table: Table) -> Any:
