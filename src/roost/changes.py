@@ -1,7 +1,7 @@
-"""What the store tells the index: rows of the tables, and what changed since a moment.
+"""What the store passes to the index: rows of the tables, and changes since a feed position.
 
-Plain values between the two, so that the store needs no numpy and the index no SQL. Times are
-seconds since 1970, 0 where the tables hold none.
+These are plain values, so the store needs no numpy and the index no SQL. Times are seconds since
+1970, and 0 where the tables hold none.
 """
 
 from array import array
@@ -18,13 +18,13 @@ InventoryRow = tuple[int, int, int, int, int, int, int, float, float]
 UsageRow = tuple[int, int, int]
 # provider id, trait id
 TraitRow = tuple[int, int]
-# provider id, aggregate UUID, in the order in which aggregates became known
+# provider id, aggregate UUID; in the order in which the aggregates were first named
 AggregateRow = tuple[int, str]
 # id, name, modified
 NameRow = tuple[int, str, float]
 
-# What is in each column of a row: an integer (q), a number (d), or an object (-). The letters
-# are those of the `array` module.
+# The type of each column of a row: an integer (q), a float (d), or an object (-). The letters are
+# those of the `array` module.
 PROVIDER_KINDS = "q--qq-d"
 INVENTORY_KINDS = "qqqqqqqdd"
 USAGE_KINDS = "qqq"
@@ -33,10 +33,10 @@ AGGREGATE_KINDS = "q-"
 
 
 class TableColumns(Sequence[Any]):
-    """Rows kept by column, with numbers as bare numbers.
+    """Rows stored by column, with numbers in arrays instead of objects.
 
-    A large cloud has millions of them, which as objects would take many times the memory of the
-    index that is made of them, and leave it in pieces.
+    A large cloud has millions of rows. As objects they would take many times the memory of the
+    index that is built from them, and would leave the memory fragmented.
     """
 
     def __init__(self, kinds: str, rows: Iterable[Sequence[Any]] = ()) -> None:
@@ -58,7 +58,7 @@ class TableColumns(Sequence[Any]):
 
 
 class Rows(Value, frozen=True, kw_only=True):
-    """Rows of the tables as of one moment: of every provider, or of some."""
+    """Rows of the tables in one snapshot: of every provider, or of some."""
 
     providers: Sequence[ProviderRow] = ()
     inventories: Sequence[InventoryRow] = ()
@@ -70,18 +70,17 @@ class Rows(Value, frozen=True, kw_only=True):
 
 
 class Changes(Value, frozen=True, kw_only=True):
-    """What happened between two moments, as of the later one.
+    """What changed between two positions of the change feed, as of the later one.
 
-    Allocations are many and small, so they arrive as sums: `usage` adds to what was used, and
-    `generations` are the new ones. Everything else of a provider is rare, and arrives as the rows
-    that the provider now has.
+    Changes of allocations are many and small, so they come as differences of `usage` and as new
+    `generations`. All other changes of a provider are rare, and come as its present `rows`.
     """
 
-    usage: Mapping[tuple[int, int], int] = {}  # (provider id, class id) -> added or taken away
+    usage: Mapping[tuple[int, int], int] = {}  # (provider id, class id) -> difference
     generations: Mapping[int, int] = {}  # provider id -> the highest generation announced
-    provider_ids: frozenset[int] = frozenset()  # read anew; those not among `rows` are gone
-    class_ids: frozenset[int] = frozenset()  # read anew; those not among `rows` are gone
-    trait_ids: frozenset[int] = frozenset()  # read anew; those not among `rows` are gone
+    provider_ids: frozenset[int] = frozenset()  # read again; those not in `rows` were deleted
+    class_ids: frozenset[int] = frozenset()  # read again; those not in `rows` were deleted
+    trait_ids: frozenset[int] = frozenset()  # read again; those not in `rows` were deleted
     rows: Rows = Rows()
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""A cloud that the reference has made, and its rows."""
+"""A cloud that the reference has created, and its rows."""
 
 import random
 from pathlib import Path
@@ -14,7 +14,7 @@ from comparison.worlds import World, make_world
 
 @pytest.fixture(scope="session")
 def world() -> World:
-    """One with trees, sharing providers and several consumers."""
+    """A world with trees, sharing providers and several consumers."""
     seeds = iter(range(1000))
     while True:
         world = make_world(random.Random(next(seeds)))

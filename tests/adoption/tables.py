@@ -1,4 +1,4 @@
-"""Tables as plain data: what is in a database, and putting it into another."""
+"""Tables as plain data: dumping a database, and filling another one with it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +27,7 @@ def dump(engine: Engine) -> Rows:
 
 
 def describe(engine: Engine) -> dict[str, Any]:
-    """Everything that the database says about its tables, apart from roost's."""
+    """The definitions of all tables except roost's, as the database reports them."""
     inspector = sa.inspect(engine)
 
     def in_order(items: list[Any]) -> list[Any]:
@@ -49,7 +49,7 @@ def describe(engine: Engine) -> dict[str, Any]:
 
 
 def fill(engine: Engine, rows: Rows) -> None:
-    """Put rows into tables that may be older and have fewer columns."""
+    """Insert rows into tables that may be of an older revision with fewer columns."""
     metadata = sa.MetaData()
     metadata.reflect(engine)
     with engine.begin() as connection:
@@ -58,7 +58,7 @@ def fill(engine: Engine, rows: Rows) -> None:
             connection.execute(
                 sa.text("SET sql_mode = CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')")
             )
-        # Roots and parents refer to each other: such rows come in the order of their ids.
+        # Providers refer to their parents and roots, whose ids are lower: insert in that order.
         for table in metadata.sorted_tables:
             values = [
                 {name: value for name, value in row.items() if name in table.c}

@@ -1,4 +1,4 @@
-"""A database that a Placement made is adopted in place, and can be handed back."""
+"""roost adopts a Placement database in place, and Placement can take it back."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from adoption import upstream
 from adoption.conftest import load
-from adoption.looking import Look, RoostOn, record
+from adoption.full_comparison import FullComparison, RoostSide, record
 from adoption.tables import Rows, describe, dump, fill
 from adoption.upstream import HEAD, REVISIONS
 from comparison.both import ask
@@ -80,22 +80,22 @@ def test_equal_answers_before_and_after_and_back_again(
     adopt(database_url)
     assert dump(engine) == rows
     assert describe(engine) == tables
-    roost = RoostOn(database_url)
-    assert Look(world, before, roost).difference(SEARCHES) == ""
+    roost = RoostSide(database_url)
+    assert FullComparison(world, before, roost).difference(SEARCHES) == ""
 
     make_provider(roost, PROVIDER, "made by roost")
     claim(roost, world.unused_consumers[0], PROVIDER)
     upstream.migrate(database_url, tmp_path)
     with upstream.serving(database_url, tmp_path) as side:
-        assert Look(world, side, roost).difference(SEARCHES) == ""
+        assert FullComparison(world, side, roost).difference(SEARCHES) == ""
         answer = ask(side, Request("GET", f"/allocations/{world.unused_consumers[0]}", "1.39"))
         assert answer.body["allocations"][PROVIDER]["resources"] == {"VCPU": 3}
         assert answer.body["consumer_type"] == "MIGRATION"
-        # And the way back again: what the reference writes, a roost that starts then serves.
+        # And back again: a roost that starts now serves what the reference wrote.
         make_provider(side, OTHER_PROVIDER, "made by the reference")
         claim(side, world.unused_consumers[1], OTHER_PROVIDER)
         adopt(database_url)
-        assert Look(world, side, RoostOn(database_url)).difference(SEARCHES) == ""
+        assert FullComparison(world, side, RoostSide(database_url)).difference(SEARCHES) == ""
 
 
 @pytest.mark.parametrize("revision", OLD)
@@ -110,23 +110,23 @@ def test_an_older_revision(
     assert migrate.placement_version(engine) == WITH_EVERY_COLUMN
     assert lost(before, dump(engine)) == spoiled
     assert no_table_lost_anything(tables, describe(engine))
-    # Once more changes nothing.
+    # A second run changes nothing.
     after = dump(engine)
     adopt(database_url)
     assert dump(engine) == after
 
-    roost = RoostOn(database_url)
+    roost = RoostSide(database_url)
     make_provider(roost, PROVIDER, "made by roost")
     claim(roost, world.unused_consumers[0], PROVIDER)
     upstream.migrate(database_url, tmp_path)
     assert migrate.placement_version(engine) == HEAD
     with upstream.serving(database_url, tmp_path) as side:
-        assert Look(world, side, roost).difference(SEARCHES_OLD) == ""
+        assert FullComparison(world, side, roost).difference(SEARCHES_OLD) == ""
         claim(side, world.unused_consumers[1], PROVIDER)
 
 
 def spoil(engine: Engine, revision: str) -> dict[str, int]:
-    """Leave the gaps that this revision allows; what adopting will have to write, by table."""
+    """Remove values that this revision may lack; returns how many rows to fill in, by table."""
     if revision not in REVISIONS[:2]:
         return {}
     with engine.begin() as connection:
@@ -139,7 +139,7 @@ def spoil(engine: Engine, revision: str) -> dict[str, int]:
 
 
 def lost(before: Rows, after: Rows) -> dict[str, int]:
-    """How many rows of each table are not there as they were, but for columns that are new."""
+    """How many rows of each table are missing or changed, new columns aside."""
     found = {}
     for name, rows in before.items():
         if name == "alembic_version" or not rows:

@@ -1,4 +1,4 @@
-"""A database that roost does not know is refused in one line, and left as it was."""
+"""roost refuses an unknown database in one line, and leaves it as it was."""
 
 import subprocess
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def run_sync(url: str) -> subprocess.CompletedProcess[str]:
 
 
 def assert_refused(engine: Engine, *words: str) -> None:
-    """One line with these words, and nothing changed."""
+    """`roost db sync` fails with one line that has these words, and changes nothing."""
     before = dump(engine), describe(engine), sa.inspect(engine).get_table_names()
     with pytest.raises(Unavailable) as refusal:
         migrate.sync(engine)
@@ -106,7 +106,7 @@ def test_providers_in_a_circle_without_a_root(engine: Engine) -> None:
     assert_refused(engine, "circle", "parent_provider_id", "roost db sync")
 
 
-# Told from what SQLAlchemy finds, which is the same for all: one kind of database is enough.
+# SQLAlchemy's inspection decides, which is the same on all databases: one of them is enough.
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("statements", "words"),
@@ -142,12 +142,12 @@ def test_the_database_of_another_program(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_creation_goes_on(mariadb: MariaDB) -> None:
-    """MariaDB cannot undo tables: what was begun is finished by the next one."""
+    """MariaDB cannot roll back tables, so the next run finishes what was interrupted."""
     url = mariadb.create_database()
     engine = create_engine(url)
     migrate.sync(engine)
     tables = describe(engine)
-    # Tables are made one after the other, then the two versions.
+    # The tables are created one by one, and then the two versions.
     write(
         engine,
         "DROP TABLE alembic_version",

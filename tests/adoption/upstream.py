@@ -1,4 +1,4 @@
-"""The reference on a database of any kind: its migrations, and its service."""
+"""The reference implementation on a database of any kind: its migrations, and its service."""
 
 import logging
 import multiprocessing
@@ -11,12 +11,13 @@ from pathlib import Path
 from comparison.requests import Request
 from comparison.sides import STOP_SECONDS_MAX, Answer, client_of, send
 
-# Oldest first: what Train began with, two that only refuse gaps, consumer types, fewer indexes.
+# Oldest first: the first of Train, two that only check for missing values, consumer types, fewer
+# indexes.
 REVISIONS = ("b4ed3a175331", "611cd6dffd7b", "b5c396305c25", "422ece571366", "a082b8bb98d0")
 HEAD = REVISIONS[-1]
 
-# It takes seconds to import, and its configuration belongs to a whole process: so one process
-# imports it, and each use is a fork of that one.
+# The reference takes seconds to import, and is configured for a whole process. So one process
+# imports it, and each use is a fork of that process.
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
     ["placement.wsgi", "placement.db.sqlalchemy.migration", "comparison.sides", __name__]
@@ -60,7 +61,7 @@ class Upstream:
         self._connection = connection
 
     def fresh(self) -> None:
-        raise NotImplementedError("its database is not ours to empty")
+        raise NotImplementedError("the test owns the database")
 
     def start(self, request: Request) -> None:
         self._connection.send(request)
@@ -92,7 +93,7 @@ def _serve(connection: Connection, url: str, folder: Path) -> None:
     from placement import wsgi
 
     client = client_of(wsgi.init_application())
-    # It logs each request, and each of its own errors with a traceback.
+    # The reference logs each request, and each of its errors with a traceback.
     logging.disable(logging.CRITICAL)
     while True:
         try:
@@ -108,7 +109,7 @@ def _configure(url: str, folder: Path) -> None:
     (configuration / "placement.conf").touch()
     os.environ |= {
         "OS_PLACEMENT_CONFIG_DIR": str(configuration),
-        # It asks for the id of a row in a way that the newer driver does not know.
+        # The reference reads the id of a new row in a way that psycopg 3 does not support.
         "OS_PLACEMENT_DATABASE__CONNECTION": url.replace("+psycopg:", "+psycopg2:"),
         "OS_API__AUTH_STRATEGY": "noauth2",
     }

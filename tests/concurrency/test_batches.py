@@ -8,7 +8,7 @@ from races import at_once, claim, dump, provider, put, refusals, used
 
 from roost.errors import CapacityExceeded, ConsumerGenerationConflict
 from roost.service.service import Roost
-from roost.store.connection import prepared
+from roost.store.connection import statements
 from roost.store.connection.driver_errors import LostRace
 from roost.store.transaction import Transaction
 
@@ -19,7 +19,7 @@ OpenRoost = Callable[[], Roost]
 def distance(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """How far away the database is: that decides how writes are sent."""
     if request.param == "far":
-        monkeypatch.setattr(prepared, "_LOCAL_HOSTS", ())
+        monkeypatch.setattr(statements, "_LOCAL_HOSTS", ())
 
 
 def test_claims_succeed_or_are_refused(open_roost: OpenRoost) -> None:

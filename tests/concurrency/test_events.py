@@ -19,7 +19,7 @@ from roost.operations.providers import create_provider, delete_provider, update_
 from roost.operations.resource_classes import create_resource_class, delete_resource_class
 from roost.operations.traits import ensure_trait, replace_traits
 from roost.service.service import Roost
-from roost.store.feed import positions as unseen_module
+from roost.store.feed import positions as positions_module
 from roost.store.feed import writer as writer_module
 from roost.store.feed.positions import FeedPosition
 
@@ -360,7 +360,7 @@ def test_a_position_that_is_too_old(open_roost: OpenRoost, monkeypatch: pytest.M
 def test_what_is_kept_is_kept_of_each_writer(
     open_roost: OpenRoost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unseen_module, "KEPT_RECORDS", 8)
+    monkeypatch.setattr(positions_module, "KEPT_RECORDS", 8)
     services = [open_roost() for _ in range(3)]
     begin = current_position(services[0])
     for number in range(24):

@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from roost.store.change_record import decode
-from roost.store.connection import prepared
+from roost.store.connection import statements
 from roost.store.feed import writer
 from roost.store.feed.reader import Feed, _combine
 from roost.store.tables import index_rows
@@ -13,14 +13,14 @@ from roost.store.tables import index_rows
 
 def break_guard() -> None:
     """Nobody looks whether generations moved."""
-    original = prepared.Prepared.write
+    original = statements.Prepared.write
 
     def write(self: Any, dialect: Any, values: Any, **fields: Any) -> Any:
-        if fields.get("reason") == "a provider's generation moved":
+        if fields.get("reason") == "a provider's generation changed":
             fields["expected"] = None
         return original(self, dialect, values, **fields)
 
-    prepared.Prepared.write = write  # type: ignore[method-assign]
+    statements.Prepared.write = write  # type: ignore[method-assign]
 
 
 def break_commit() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
+from roost.health.findings import FindingKind
 from roost.store import standard_names
 from roost.store.migrations import migrate
 from roost.store.store import Store
@@ -42,36 +43,39 @@ _PROVIDER = (
     " (id, uuid, name, generation, root_provider_id, parent_provider_id) VALUES"
 )
 
-# For each kind of finding: what breaks the healthy cloud, and whom the findings are about.
-BREAKS: Mapping[str, tuple[str, set[str]]] = {
-    "loop": (f"{_PROVIDER} (11, 'l1', 'l1', 0, 11, 12), (12, 'l2', 'l2', 0, 11, 11)", {"l1", "l2"}),
-    "missing_parent": (f"{_PROVIDER} (21, 'lost', 'lost', 0, 21, 999)", {"lost"}),
-    "wrong_root": (
+# For each kind of finding: a statement that breaks the healthy cloud, and what is then found wrong.
+BREAKS: Mapping[FindingKind, tuple[str, set[str]]] = {
+    FindingKind.LOOP: (
+        f"{_PROVIDER} (11, 'l1', 'l1', 0, 11, 12), (12, 'l2', 'l2', 0, 11, 11)",
+        {"l1", "l2"},
+    ),
+    FindingKind.MISSING_PARENT: (f"{_PROVIDER} (21, 'lost', 'lost', 0, 21, 999)", {"lost"}),
+    FindingKind.WRONG_ROOT: (
         "UPDATE resource_providers SET root_provider_id = CASE id WHEN 2 THEN NULL ELSE 4 END"
         " WHERE id IN (2, 3)",
         {"numa", "card"},
     ),
-    "over_capacity": (f"{_ALLOCATION} (1, 0, 'first', 13)", {"host"}),
-    "no_inventory": (f"{_ALLOCATION} (4, 0, 'first', 1)", {"pool"}),
-    "no_provider": (f"{_ALLOCATION} (888, 0, 'first', 1)", {"provider with id 888"}),
-    "unknown_consumer": (
+    FindingKind.OVER_CAPACITY: (f"{_ALLOCATION} (1, 0, 'first', 13)", {"host"}),
+    FindingKind.NO_INVENTORY: (f"{_ALLOCATION} (4, 0, 'first', 1)", {"pool"}),
+    FindingKind.NO_PROVIDER: (f"{_ALLOCATION} (888, 0, 'first', 1)", {"provider with id 888"}),
+    FindingKind.UNKNOWN_CONSUMER: (
         f"{_ALLOCATION} (1, 0, 'stranger', 1), (2, 1, 'stranger', 1)",
         {"stranger"},
     ),
-    "orphaned_consumer": (f"{_CONSUMER} ('empty', 1, 1, 7)", {"empty"}),
-    "no_owner": (
+    FindingKind.ORPHANED_CONSUMER: (f"{_CONSUMER} ('empty', 1, 1, 7)", {"empty"}),
+    FindingKind.NO_OWNER: (
         "UPDATE consumers SET project_id = 77, user_id = 78 WHERE uuid = 'second'",
         {"second"},
     ),
-    "no_class": (f"{_INVENTORY} (1, 7777, 1, 0, 1, 1, 1, 1.0)", {"host"}),
-    "dangling": (
+    FindingKind.NO_CLASS: (f"{_INVENTORY} (1, 7777, 1, 0, 1, 1, 1, 1.0)", {"host"}),
+    FindingKind.DANGLING: (
         f"{_INVENTORY} (555, 0, 1, 0, 1, 1, 1, 1.0)",
         {"inventories.resource_provider_id 555"},
     ),
 }
 _TRAIT = "INSERT INTO resource_provider_traits (resource_provider_id, trait_id) VALUES"
 _MEMBER = "INSERT INTO resource_provider_aggregates (resource_provider_id, aggregate_id) VALUES"
-# The other rows that can point to nothing, and what the findings are about.
+# Statements for the other rows that can point to nothing, and the subjects of the findings.
 DANGLING = {
     f"{_TRAIT} (556, 1)": "resource_provider_traits.resource_provider_id 556",
     f"{_TRAIT} (1, 99999)": "resource_provider_traits.trait_id 99999",
@@ -79,12 +83,12 @@ DANGLING = {
     f"{_MEMBER} (1, 333)": "resource_provider_aggregates.aggregate_id 333",
 }
 REPAIRED = {
-    "missing_parent",
-    "wrong_root",
-    "unknown_consumer",
-    "orphaned_consumer",
-    "no_owner",
-    "dangling",
+    FindingKind.MISSING_PARENT,
+    FindingKind.WRONG_ROOT,
+    FindingKind.UNKNOWN_CONSUMER,
+    FindingKind.ORPHANED_CONSUMER,
+    FindingKind.NO_OWNER,
+    FindingKind.DANGLING,
 }
 
 
@@ -97,20 +101,20 @@ def make_cloud(url: str) -> Store:
 
 
 def write(engine: Engine, *statements: str) -> None:
-    """Write what the tables' own rules forbid."""
+    """Execute statements that the foreign keys forbid."""
     with engine.connect() as connection:
-        _without_rules(connection)
+        _disable_foreign_keys(connection)
         for statement in statements:
             connection.execute(sa.text(statement))
         connection.commit()
-        # The rules are the connection's.
+        # Foreign keys are disabled on this connection only.
         connection.invalidate()
 
 
-def _without_rules(connection: Connection) -> None:
+def _disable_foreign_keys(connection: Connection) -> None:
     match connection.dialect.name:
         case "sqlite":
-            # Not inside a transaction.
+            # SQLite ignores this inside a transaction.
             connection.connection.driver_connection.execute("PRAGMA foreign_keys = OFF")
         case "postgresql":
             connection.execute(sa.text("SET session_replication_role = replica"))

@@ -16,11 +16,10 @@ from click.testing import CliRunner, Result
 from health.broken import BREAKS, DANGLING, REPAIRED, make_cloud, write
 from roost.cli.failure import Failure
 from roost.cli.main import roost
-from roost.health.check import STEPS, check, compare
-from roost.health.facts import Facts
-from roost.health.findings import KINDS, Finding
-from roost.health.repair import UNITS, repair
-from roost.health.survey import survey
+from roost.health.check import STEPS, check, read_tables
+from roost.health.findings import Finding, FindingKind
+from roost.health.index_check import TableContents, compare_index
+from roost.health.repair import REPAIRS, repair
 from roost.search.index.index import Index
 from roost.service.service import Roost
 from roost.settings import Settings
@@ -39,12 +38,12 @@ def store(database_url: str) -> Iterator[Store]:
     store.dispose()
 
 
-def look(store: Store) -> list[Finding]:
+def findings_of(store: Store) -> list[Finding]:
     return check(store, lambda step: None)
 
 
-def by_kind(findings: Sequence[Finding]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+def by_kind(findings: Sequence[Finding]) -> dict[FindingKind, set[str]]:
+    found: dict[FindingKind, set[str]] = {}
     for each in findings:
         found.setdefault(each.kind, set()).add(each.subject)
     return found
@@ -55,28 +54,28 @@ def contents(store: Store) -> dict[str, Any]:
 
 
 def test_every_kind_is_broken_here_and_repaired_where_that_is_safe() -> None:
-    assert {*BREAKS, "index"} == set(KINDS)
-    assert set(UNITS) == REPAIRED == {name for name, kind in KINDS.items() if kind.repair}
+    assert {*BREAKS, FindingKind.INDEX} == set(FindingKind)
+    assert set(REPAIRS) == REPAIRED == {kind for kind in FindingKind if kind.repair}
 
 
 def test_everything_at_once(store: Store, database_url: str) -> None:
-    """On each kind of database, with a service that runs meanwhile."""
-    assert look(store) == []
+    """On each kind of database, while a service runs."""
+    assert findings_of(store) == []
     write(store.engine, *(statement for statement, _ in BREAKS.values()), *DANGLING)
     running = Roost(Store.open(database_url), Settings())
     with running.current_index():
         pass
-    found = by_kind(look(store))
+    found = by_kind(findings_of(store))
     expected = {kind: subjects for kind, (_, subjects) in BREAKS.items()}
-    expected["dangling"] = {*expected["dangling"], *DANGLING.values()}
+    expected[FindingKind.DANGLING] = {*expected[FindingKind.DANGLING], *DANGLING.values()}
     assert found == expected
 
-    for kind in UNITS:
-        assert repair(store, kind, INCOMPLETE) > 0 or kind == "wrong_root"
-    left = by_kind(look(store))
+    for kind in REPAIRS:
+        assert repair(store, kind, INCOMPLETE) > 0 or kind is FindingKind.WRONG_ROOT
+    left = by_kind(findings_of(store))
     assert left == {kind: each for kind, each in expected.items() if kind not in REPAIRED}
-    # Nothing else is written by a second time.
-    assert [repair(store, kind, INCOMPLETE) for kind in UNITS] == [0] * len(UNITS)
+    # A second run writes nothing.
+    assert [repair(store, kind, INCOMPLETE) for kind in REPAIRS] == [0] * len(REPAIRS)
     with running.current_index() as index:
         assert index.contents() == contents(store)
     running.close()
@@ -84,53 +83,53 @@ def test_everything_at_once(store: Store, database_url: str) -> None:
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("kind", BREAKS)
-def test_one_kind(store: Store, kind: str) -> None:
+def test_one_kind(store: Store, kind: FindingKind) -> None:
     statement, subjects = BREAKS[kind]
     write(store.engine, statement)
-    assert by_kind(look(store)) == {kind: subjects}
-    if kind in UNITS:
+    assert by_kind(findings_of(store)) == {kind: subjects}
+    if kind in REPAIRS:
         assert repair(store, kind, INCOMPLETE) > 0
-        assert look(store) == []
+        assert findings_of(store) == []
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 class TestRepairs:
-    """What the tables say afterwards."""
+    """The tables after a repair."""
 
-    def ask(self, store: Store, statement: str) -> list[Any]:
+    def query(self, store: Store, statement: str) -> list[Any]:
         return store.look(lambda connection: connection.execute(sa.text(statement)).all())
 
     def test_roots(self, store: Store) -> None:
-        write(store.engine, BREAKS["wrong_root"][0])
-        repair(store, "wrong_root", INCOMPLETE)
+        write(store.engine, BREAKS[FindingKind.WRONG_ROOT][0])
+        repair(store, FindingKind.WRONG_ROOT, INCOMPLETE)
         roots = "SELECT id, root_provider_id FROM resource_providers ORDER BY id"
-        assert self.ask(store, roots) == [(1, 1), (2, 1), (3, 1), (4, 4)]
+        assert self.query(store, roots) == [(1, 1), (2, 1), (3, 1), (4, 4)]
 
     def test_parents(self, store: Store) -> None:
-        write(store.engine, BREAKS["missing_parent"][0])
-        repair(store, "missing_parent", INCOMPLETE)
+        write(store.engine, BREAKS[FindingKind.MISSING_PARENT][0])
+        repair(store, FindingKind.MISSING_PARENT, INCOMPLETE)
         lost = "SELECT root_provider_id, parent_provider_id FROM resource_providers WHERE id = 21"
-        assert self.ask(store, lost) == [(21, None)]
+        assert self.query(store, lost) == [(21, None)]
 
     def test_consumers(self, store: Store) -> None:
-        write(store.engine, BREAKS["unknown_consumer"][0])
-        assert repair(store, "unknown_consumer", INCOMPLETE) == 1
+        write(store.engine, BREAKS[FindingKind.UNKNOWN_CONSUMER][0])
+        assert repair(store, FindingKind.UNKNOWN_CONSUMER, INCOMPLETE) == 1
         added = store.reads.consumer("stranger")
         assert added is not None
         assert (added.project_id, added.user_id, added.generation) == ("somebody", "nobody", 0)
 
     def test_owners(self, store: Store) -> None:
-        write(store.engine, BREAKS["no_owner"][0])
+        write(store.engine, BREAKS[FindingKind.NO_OWNER][0])
         assert store.reads.consumer("second") is None
-        repair(store, "no_owner", INCOMPLETE)
+        repair(store, FindingKind.NO_OWNER, INCOMPLETE)
         found = store.reads.consumer("second")
         assert found is not None
         assert (found.project_id, found.user_id, found.generation) == ("somebody", "nobody", 2)
 
     def test_only_consumers_that_hold_nothing_are_removed(self, store: Store) -> None:
-        write(store.engine, BREAKS["orphaned_consumer"][0])
-        assert repair(store, "orphaned_consumer", INCOMPLETE) == 1
-        assert self.ask(store, "SELECT uuid FROM consumers ORDER BY id") == [
+        write(store.engine, BREAKS[FindingKind.ORPHANED_CONSUMER][0])
+        assert repair(store, FindingKind.ORPHANED_CONSUMER, INCOMPLETE) == 1
+        assert self.query(store, "SELECT uuid FROM consumers ORDER BY id") == [
             ("first",),
             ("second",),
         ]
@@ -138,48 +137,50 @@ class TestRepairs:
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 class TestIndex:
-    """An index that serves something else than the tables say."""
+    """An index that differs from the tables."""
 
     @pytest.fixture
-    def index_and_facts(self, store: Store) -> tuple[Index, Facts]:
-        found = survey(store, lambda step: None)
-        return Index.build(found.rows), found.facts
+    def index_and_tables(self, store: Store) -> tuple[Index, TableContents]:
+        found = read_tables(store, lambda step: None)
+        return Index.build(found.rows), found.contents
 
-    def differences(self, index: Index, facts: Facts, **changes: Any) -> list[str]:
-        changed = msgspec.structs.replace(facts, **changes)
-        return [f"{each.subject}: {each.detail}" for each in compare(index, changed, set())]
+    def differences(self, index: Index, tables: TableContents, **changes: Any) -> list[str]:
+        changed = msgspec.structs.replace(tables, **changes)
+        return [f"{each.subject}: {each.detail}" for each in compare_index(index, changed, set())]
 
-    def test_equal(self, index_and_facts: tuple[Index, Facts]) -> None:
-        assert self.differences(*index_and_facts) == []
+    def test_equal(self, index_and_tables: tuple[Index, TableContents]) -> None:
+        assert self.differences(*index_and_tables) == []
 
-    def test_provider(self, index_and_facts: tuple[Index, Facts]) -> None:
-        index, facts = index_and_facts
-        moved = {**facts.providers, "card": ("card", 9, "host")}
-        assert self.differences(index, facts, providers=moved) == [
+    def test_provider(self, index_and_tables: tuple[Index, TableContents]) -> None:
+        index, tables = index_and_tables
+        moved = {**tables.providers, "card": ("card", 9, "host")}
+        assert self.differences(index, tables, providers=moved) == [
             "card: provider: served card 1 numa, in the tables card 9 host"
         ]
 
-    def test_usage(self, index_and_facts: tuple[Index, Facts]) -> None:
-        index, facts = index_and_facts
-        more = {**facts.inventories, ("host", "VCPU"): (8, 0, 1, 8, 1, 2.0, 5)}
-        assert self.differences(index, facts, inventories=more) == [
+    def test_usage(self, index_and_tables: tuple[Index, TableContents]) -> None:
+        index, tables = index_and_tables
+        more = {**tables.inventories, ("host", "VCPU"): (8, 0, 1, 8, 1, 2.0, 5)}
+        assert self.differences(index, tables, inventories=more) == [
             "host: inventory VCPU: served 8 0 1 8 1 2.0 4, in the tables 8 0 1 8 1 2.0 5"
         ]
 
-    def test_inventory_that_is_not_served(self, index_and_facts: tuple[Index, Facts]) -> None:
-        index, facts = index_and_facts
-        more = {**facts.inventories, ("card", "VCPU"): (8, 0, 1, 8, 1, 2.0, 0)}
-        [text] = self.differences(index, facts, inventories=more)
+    def test_inventory_that_is_not_served(
+        self, index_and_tables: tuple[Index, TableContents]
+    ) -> None:
+        index, tables = index_and_tables
+        more = {**tables.inventories, ("card", "VCPU"): (8, 0, 1, 8, 1, 2.0, 0)}
+        [text] = self.differences(index, tables, inventories=more)
         assert text == "card: inventory VCPU: served nothing, in the tables 8 0 1 8 1 2.0 0"
 
-    def test_traits_and_aggregates(self, index_and_facts: tuple[Index, Facts]) -> None:
-        index, facts = index_and_facts
-        sets = {"traits": frozenset([("numa", "CUSTOM_A"), *facts.traits])}
-        assert self.differences(index, facts, **sets) == [
+    def test_traits_and_aggregates(self, index_and_tables: tuple[Index, TableContents]) -> None:
+        index, tables = index_and_tables
+        sets = {"traits": frozenset([("numa", "CUSTOM_A"), *tables.traits])}
+        assert self.differences(index, tables, **sets) == [
             "numa: trait CUSTOM_A is only in the tables"
         ]
-        sets = {"aggregates": facts.aggregates - {("pool", "rack")}}
-        assert self.differences(index, facts, **sets) == ["pool: aggregate rack is only served"]
+        sets = {"aggregates": tables.aggregates - {("pool", "rack")}}
+        assert self.differences(index, tables, **sets) == ["pool: aggregate rack is only served"]
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -214,10 +215,10 @@ class TestProgram:
         return url
 
     def run(self, url: str, *arguments: str) -> Result:
-        """In this process, which takes a tenth of the time."""
+        """Runs it in this process, which takes a tenth of the time."""
         return CliRunner().invoke(roost, ["db", "check", "--database", url, *arguments])
 
-    def break_it(self, url: str, *kinds: str) -> None:
+    def break_it(self, url: str, *kinds: FindingKind) -> None:
         store = Store.open(url)
         write(store.engine, *(BREAKS[kind][0] for kind in kinds))
         store.dispose()
@@ -228,7 +229,7 @@ class TestProgram:
         assert "nothing found" in done.stdout
 
     def test_something_found(self, url: str) -> None:
-        self.break_it(url, "over_capacity", "orphaned_consumer")
+        self.break_it(url, FindingKind.OVER_CAPACITY, FindingKind.ORPHANED_CONSUMER)
         done = self.run(url)
         assert (done.exit_code, done.stderr) == (1, "")
         assert "VCPU: 17 used of 16" in done.stdout
@@ -237,7 +238,7 @@ class TestProgram:
         assert "\x1b" not in done.stdout
 
     def test_json_and_fix(self, url: str) -> None:
-        self.break_it(url, "over_capacity", "orphaned_consumer")
+        self.break_it(url, FindingKind.OVER_CAPACITY, FindingKind.ORPHANED_CONSUMER)
         found = json.loads(self.run(url, "--json").stdout)
         assert {each["kind"] for each in found["findings"]} == {
             "over_capacity",
@@ -251,7 +252,7 @@ class TestProgram:
         assert found["findings"][0]["repair"] is None
 
     def test_everything_repaired(self, url: str) -> None:
-        self.break_it(url, "orphaned_consumer")
+        self.break_it(url, FindingKind.ORPHANED_CONSUMER)
         done = self.run(url, "--fix", "--yes")
         assert done.exit_code == 0
         assert "repaired: remove the records (1 rows)" in done.stdout
@@ -259,7 +260,7 @@ class TestProgram:
 
     @pytest.mark.parametrize(("answer", "exit_code"), [("n", 1), ("y", 0)])
     def test_asks_on_a_terminal(self, url: str, answer: str, exit_code: int) -> None:
-        self.break_it(url, "orphaned_consumer")
+        self.break_it(url, FindingKind.ORPHANED_CONSUMER)
         terminal, end = pty.openpty()
         os.write(terminal, f"{answer}\n".encode())
         done = subprocess.run(
@@ -276,7 +277,7 @@ class TestProgram:
         assert "--fix would remove the records (1 findings)" in done.stdout
 
     def test_asks_nobody_without_a_terminal(self, url: str) -> None:
-        self.break_it(url, "orphaned_consumer")
+        self.break_it(url, FindingKind.ORPHANED_CONSUMER)
         done = self.run(url, "--fix")
         assert isinstance(done.exception, Failure)
         assert "say --yes" in str(done.exception)

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from faults.galera import PROVIDER, Node
 from health.broken import BREAKS, make_cloud, write
 from roost.cli.main import roost
+from roost.health.findings import FindingKind
 from roost.store.connection.engine import create_engine
 from roost_server import command
 from servers import MariaDB, PostgreSQL, free_port, missing
@@ -23,7 +24,7 @@ KEYSTONE = "[api]\nauth_strategy = keystone\n"
 
 
 class Program:
-    """Runs `roost status` with a configuration, and says what each check said."""
+    """Runs `roost status` with a configuration, and parses its outcomes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -112,7 +113,7 @@ class TestSqlite:
 
     def test_gaps(self, program: Program, url: str) -> None:
         engine = create_engine(url)
-        write(engine, BREAKS["wrong_root"][0], BREAKS["unknown_consumer"][0])
+        write(engine, BREAKS[FindingKind.WRONG_ROOT][0], BREAKS[FindingKind.UNKNOWN_CONSUMER][0])
         engine.dispose()
         code, checks = program.results(url)
         assert code == 1
@@ -171,7 +172,7 @@ class TestBadInput:
 
 
 def test_postgresql(program: Program, postgresql: PostgreSQL) -> None:
-    """The one for tests gives up safety for speed, as an operator should not."""
+    """The server for tests trades safety for speed, as no operator should."""
     url = postgresql.create_database()
     make_cloud(url).dispose()
     engine = create_engine(url)
@@ -219,7 +220,7 @@ class TestGalera:
             for name, (result, _) in checks.items()
             if name.startswith("Galera")
         }
-        # A server for tests, see `servers`.
+        # Because it is a server for tests, see `servers`.
         assert found.pop("innodb_flush_log_at_trx_commit") == "warning"
         return code, found
 
@@ -235,7 +236,7 @@ class TestGalera:
         assert self.judged(program, url) == (2, {"wsrep_sync_wait": "failure"})
         program.configuration.write_text(KEYSTONE)
 
-        # A part that goes on by itself.
+        # A part of the cluster continues without the others.
         engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
             for option in ("pc.ignore_sb", "pc.ignore_quorum"):

@@ -89,7 +89,7 @@ def test_what_a_client_makes_up_gets_no_name(client: httpx.Client) -> None:
         client.get("/resource_providers/a/b/c")
     with grows("roost_http_requests_total", **requests("other", "other", 400)):
         client.request("BREW", "/resource_providers")
-    # Refused before anybody looked at its path.
+    # Refused before the path is routed.
     with grows("roost_http_requests_total", **requests("other", "GET", 406)):
         client.get("/traits", headers={"openstack-api-version": "placement 7.7"})
 
@@ -109,7 +109,7 @@ def test_series_do_not_grow_with_what_clients_send(client: httpx.Client) -> None
 
 def test_conflicts_are_counted_by_their_kind(client: httpx.Client) -> None:
     client.post("/resource_providers", json={"name": "taken"})
-    # A verb may have its own sentence for it, or not.
+    # With and without a message of the handler's own.
     with grows("roost_conflicts_total", reason="ProviderExists"):
         assert client.post("/resource_providers", json={"name": "taken"}).status_code == 409
     client.put("/resource_classes/CUSTOM_TAKEN")
@@ -236,24 +236,24 @@ def test_the_index_tells_how_large_it_is_and_how_far_it_came(store: Store) -> No
 
 
 def test_a_folder_of_their_own_for_several_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(metrics_files.VARIABLE, "unset below, and afterwards what it was before")
-    monkeypatch.delenv(metrics_files.VARIABLE)
-    with metrics_files.shared_by(workers=1):
-        assert metrics_files.VARIABLE not in os.environ
-    with metrics_files.shared_by(workers=2):
-        folder = Path(os.environ[metrics_files.VARIABLE])
+    monkeypatch.setenv(metrics_files.FOLDER_VARIABLE, "unset below, and restored after the test")
+    monkeypatch.delenv(metrics_files.FOLDER_VARIABLE)
+    with metrics_files.shared_folder(workers=1):
+        assert metrics_files.FOLDER_VARIABLE not in os.environ
+    with metrics_files.shared_folder(workers=2):
+        folder = Path(os.environ[metrics_files.FOLDER_VARIABLE])
         assert folder.stat().st_mode & 0o077 == 0
     assert not folder.exists()
 
 
 def test_a_folder_that_somebody_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "named"
-    monkeypatch.setenv(metrics_files.VARIABLE, str(folder))
-    with metrics_files.shared_by(workers=2):
-        assert os.environ[metrics_files.VARIABLE] == str(folder)
-    # No process has this number, ours has the other.
+    monkeypatch.setenv(metrics_files.FOLDER_VARIABLE, str(folder))
+    with metrics_files.shared_folder(workers=2):
+        assert os.environ[metrics_files.FOLDER_VARIABLE] == str(folder)
+    # No process has this id; this process has the other.
     dead, living = folder / f"counter_{2**30}.db", folder / f"counter_{os.getpid()}.db"
     for path in (dead, living):
         path.touch()
-    with metrics_files.shared_by(workers=1):
+    with metrics_files.shared_folder(workers=1):
         assert list(folder.iterdir()) == [living]

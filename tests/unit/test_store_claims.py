@@ -36,7 +36,7 @@ def change(**allocations: dict[str, int]) -> ConsumerChange:
         (8, 0, 3, False),
         (8, 4, 6, True),
         (8, 4, 7, False),
-        # Used beyond capacity: what does not make it worse is fine.
+        # Used beyond capacity: a claim may not make it worse.
         (16, 6, 6, True),
         (16, 6, 5, True),
         (16, 6, 7, False),
@@ -54,7 +54,7 @@ def test_room(used: int, released: int, amount: int, fits: bool) -> None:
 
 
 def test_changes_are_judged_together() -> None:
-    """What one consumer gives back another may take; what two take is one sum."""
+    """One consumer may take what another releases; the amounts of two are added up."""
     stocks = {"p": {"VCPU": state(16)}}
     released = {("p", "VCPU"): 8}
     check_capacity(stocks, released, [change(p={"VCPU": 5}), change(p={"VCPU": 3})], IDS)
@@ -75,7 +75,7 @@ def test_a_provider_without_any_class_asked_for_is_named_first() -> None:
     with pytest.raises(MissingInventory) as refusal:
         check_capacity(stocks, {}, changes, IDS)
     assert "'VCPU, MEMORY_MB' on resource provider 'q'" in str(refusal.value)
-    # A provider with another one of the classes has its turn in the order of the request.
+    # A provider that has another one of the classes follows in the order of the request.
     stocks["q"]["VCPU"] = state(0)
     with pytest.raises(CapacityExceeded):
         check_capacity(stocks, {}, changes, IDS)
@@ -94,7 +94,7 @@ def test_generations_of_consumers(expected: int | None, current: int | None, fit
     else:
         with pytest.raises(ConsumerGenerationConflict):
             check_consumer_generation(checked, current)
-    # Who does not look at it is not held to it.
+    # A client that does not check the generation is not refused.
     check_consumer_generation(ConsumerChange(consumer_uuid="c", allocations={}), current)
 
 

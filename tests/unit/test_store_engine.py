@@ -1,4 +1,4 @@
-"""How databases are opened, and where they differ."""
+"""Opening databases, and differences between them."""
 
 import uuid
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from roost.store.migrations import migrate
 from roost.store.schema import consumers, projects, resource_providers, traits, users
 from roost.store.store import Store
 
-# MySQL and MariaDB call it differently.
+# MySQL and MariaDB have different names for it.
 ISOLATION = text("SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')")
 
 HOST = str(uuid.uuid4())
@@ -87,7 +87,7 @@ def test_sqlite_sessions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ratio", [1.0, 16.0, 0.1, 1.23456789, 123456.789, 3.40282e38, 1e-9])
 def test_what_is_answered_is_what_is_read(roost: Roost, ratio: float) -> None:
-    """MySQL keeps six digits of a ratio; the answer of the write must say so."""
+    """MySQL stores six digits of a ratio; the answer to the write must show that."""
     put_inventory(roost, allocation_ratio=ratio)
 
 
@@ -124,7 +124,7 @@ def test_values_that_no_database_holds_are_bad_requests(roost: Roost, database_u
 
 
 def test_names_that_differ_in_case(roost: Roost) -> None:
-    """MySQL holds them for equal, the others do not; nobody is refused."""
+    """MySQL considers them equal, other databases do not; all accept them."""
     put_inventory(roost)
     one, two, three = (str(uuid.uuid4()) for _ in range(3))
     replace_allocations(roost, changes=[change(one, project_id="Project", user_id="User")])
@@ -148,7 +148,7 @@ def test_a_missing_project_and_user_are_the_configured_ones(roost: Roost) -> Non
     assert held is not None
     assert held.project_id == held.user_id == "00000000-0000-0000-0000-000000000000"
     assert held.consumer_type == "unknown"
-    # Also for a consumer that had others. The type stays, for those who cannot tell it.
+    # Also for a consumer that had others. The type stays, as these clients cannot set it.
     replace_allocations(
         roost, changes=[change(consumer, 1, project_id="p", user_id="u", consumer_type="T")]
     )
@@ -160,7 +160,7 @@ def test_a_missing_project_and_user_are_the_configured_ones(roost: Roost) -> Non
 
 
 def test_a_consumer_that_placement_left_behind_never_was(roost: Roost) -> None:
-    """Placement keeps the record of a consumer whose first write was empty or refused."""
+    """Placement leaves the row of a consumer whose first write was empty or refused."""
     put_inventory(roost)
     consumer = str(uuid.uuid4())
     with roost.store.engine.begin() as connection:
@@ -197,7 +197,7 @@ def test_mysql_sessions(database_url: str) -> None:
 
 
 def test_rows_of_old_databases_without_generation_and_root(database_url: str, roost: Roost) -> None:
-    """Old releases of Placement left both empty; then the generation is 0, and the root itself."""
+    """Old releases left both NULL: the generation is 0, and the provider is its own root."""
     with roost.store.engine.begin() as connection:
         connection.execute(
             update(resource_providers).values(generation=None, root_provider_id=None)

@@ -1,4 +1,4 @@
-"""What goes wrong in a database becomes something that a client can act on."""
+"""Errors of a database become errors that a client can act on."""
 
 import pytest
 from oslo_db import exception as driver
@@ -11,7 +11,7 @@ from roost.store.connection.driver_errors import converting_errors
 @pytest.mark.parametrize(
     "error",
     [
-        # A node of a Galera cluster that cannot get in step says "lock wait timeout" to a read.
+        # A Galera node that lags behind answers a read with "lock wait timeout".
         driver.DBDeadlock(),
         driver.DBConnectionError(),
         sql.TimeoutError(),

@@ -1,4 +1,4 @@
-"""Tables: the same as Placement's, created or adopted, by one process or by two at once."""
+"""The tables equal Placement's, created or adopted, by one process or two at once."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ PLACEMENT_MANAGE = Path(sys.executable).parent / "placement-manage"
 def new_url(
     database_url: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[Callable[[], str]]:
-    """Gives further empty databases of the same kind."""
+    """Creates further empty databases of the same kind."""
     if database_url.startswith("sqlite"):
         numbers = iter(range(10))
         yield lambda: f"sqlite:///{tmp_path / f'other{next(numbers)}.db'}"
@@ -55,7 +55,7 @@ def placement_manage(url: str, folder: Path, *arguments: str) -> str:
 
 
 def described(engine: Engine) -> dict[str, Any]:
-    """Everything that the database says about Placement's tables."""
+    """The definitions of Placement's tables, as the database reports them."""
     inspector = sqlalchemy.inspect(engine)
 
     def sorted_by_name(items: list[Any]) -> list[Any]:
@@ -182,7 +182,7 @@ def test_a_database_of_the_first_revision_is_migrated(database_url: str) -> None
 
 
 def test_the_revision_creates_what_the_schema_says(database_url: str) -> None:
-    """roost's own tables are written twice: frozen in the revision, and in `schema`."""
+    """roost's own tables are defined twice: in the revision, which is frozen, and in `schema`."""
     engine = create_engine(database_url)
     migrate.sync(engine)
     inspector = sqlalchemy.inspect(engine)

@@ -38,7 +38,7 @@ from roost.service import service
 from roost.service.service import Roost
 from roost.settings import Settings
 from roost.store import standard_names
-from roost.store.connection.prepared import STATEMENT_END
+from roost.store.connection.statements import STATEMENT_END
 from roost.store.migrations import migrate
 from roost.store.store import Store
 from roost.store.tables import idempotency
@@ -51,8 +51,8 @@ class Counter:
 
     def __init__(self, store: Store) -> None:
         self.statements: list[str] = []
-        # What is asked with the driver alone passes the engine by.
-        self._asker = store._feed._asker
+        # Its statements bypass the engine.
+        self._poll = store._feed._poll
         for engine in (store.engine, store._database.reader):
             event.listen(engine, "before_cursor_execute", self._count)
 
@@ -62,9 +62,9 @@ class Counter:
 
     def of(self, action: Callable[[], Any]) -> int:
         self.statements.clear()
-        asked = self._asker.asked
+        polled = self._poll.statement_count
         action()
-        return len(self.statements) + self._asker.asked - asked
+        return len(self.statements) + self._poll.statement_count - polled
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_allocations(roost: Roost, counter: Counter) -> None:
     assert counter.of(lambda: replace_allocations(roost, changes=claim)) == 7 + FEED
     claim = [change("c1", None, "a", "b")]
     assert counter.of(lambda: replace_allocations(roost, changes=claim)) == 6 + FEED
-    # One more: the old allocations go.
+    # One more to delete the old allocations.
     claim = [change("c1", 1, "a", "b", amount=2)]
     assert counter.of(lambda: replace_allocations(roost, changes=claim)) == 7 + FEED
     # Ten consumers cost what one costs.
@@ -145,7 +145,7 @@ def test_allocations(roost: Roost, counter: Counter) -> None:
 def test_the_index_proposes(
     roost: Roost, counter: Counter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With an index that is up to date a write reads next to nothing."""
+    """With an index that has caught up, a write reads next to nothing."""
     monkeypatch.setattr(service, "RECENT_SECONDS_MAX", 3600)
     build(roost)
     replace_allocations(roost, changes=[change("c0", None, "b")])
@@ -158,11 +158,11 @@ def test_the_index_proposes(
     # generations, consumer, allocations
     claim = [change("c1", None, "a", "b")]
     assert count_fresh(lambda: replace_allocations(roost, changes=claim)) == 3 + FEED
-    # The index follows what its own process writes, without a statement.
+    # The index learns what its own process writes without a statement.
     for number in range(10):
         claim = [change(f"next{number}", None, "a", "b")]
         assert counter.of(lambda claim=claim: replace_allocations(roost, changes=claim)) == 3 + FEED
-    # A consumer that exists must be read, and what it held goes.
+    # An existing consumer must be read, and its old allocations deleted.
     claim = [change("c1", 1, "a", "b", amount=2)]
     assert count_fresh(lambda: replace_allocations(roost, changes=claim)) == 5 + FEED
     # generation, inventories
@@ -203,12 +203,12 @@ def test_inventories(roost: Roost, counter: Counter) -> None:
     assert counter.of(lambda: replace_inventories(roost, change=stock("b", 1, *CLASSES))) == (
         5 + FEED
     )
-    # One more for a custom class, which must not vanish meanwhile.
+    # One more for a custom class, which must not be deleted meanwhile.
     more = stock("b", 2, *CLASSES, "CUSTOM_A")
     assert counter.of(lambda: replace_inventories(roost, change=more)) == 6 + FEED
     verbs: list[tuple[int, Callable[[], Any]]] = [
         (
-            5,  # the class too: nobody vouches for a name but the transaction
+            5,  # the class too: only the transaction knows that a name is valid
             lambda: update_inventory(
                 roost,
                 provider_uuid=b,
@@ -237,7 +237,7 @@ def test_providers(roost: Roost, counter: Counter) -> None:
 
     verbs: list[tuple[int, Callable[[], Any]]] = [
         (3, lambda: create_provider(roost, uuid=c, name="c", parent_uuid=None)),
-        # Three more, to hold the tree in its shape.
+        # Three more, to keep the shape of the tree.
         (5, lambda: create_provider(roost, uuid=d, name="d", parent_uuid=c)),
         (
             4,
@@ -274,7 +274,7 @@ def test_traits_and_aggregates(roost: Roost, counter: Counter) -> None:
     assert counter.of(lambda: put_traits(1)) == 5 + FEED
     # The same again writes nothing.
     assert counter.of(lambda: put_traits(2)) == 3
-    # Aggregates that nobody named before become known.
+    # New aggregates are added.
     assert counter.of(lambda: put_aggregates(2, 20)) == 7 + FEED
     assert counter.of(lambda: put_aggregates(None, 10)) == 5 + FEED
 
@@ -302,19 +302,19 @@ def test_catching_up(roost: Roost, counter: Counter, database_url: str) -> None:
     build(roost)
     store = roost.store
     position, _ = store.load()
-    # Nothing new is one tiny read, and on SQLite, once known, not even that.
+    # Without changes: one tiny read, and on SQLite, once that is known, none.
     assert counter.of(lambda: store.changes_since(position)) == 1
     again = counter.of(lambda: store.changes_since(position))
     assert again == (0 if database_url.startswith("sqlite") else 1)
-    # What this process wrote itself it knows: a hundred claims are one read, of the writers.
+    # The process remembers its own records: after a hundred claims it reads only the writers.
     for number in range(100):
         replace_allocations(roost, changes=[change(f"c{number % 7}", number // 7 or None, "b")])
     assert counter.of(lambda: store.changes_since(position)) == 1
-    # What others wrote is one more.
+    # One more read for the records of other processes.
     other = Store.open(database_url)
     allocations = Counter(other)
     assert allocations.of(lambda: other.changes_since(position)) == 2
-    # Only providers to read anew need a snapshot: the writers and records once more, and rows.
+    # Providers to read again need a snapshot: the writers and records again, and rows.
     replace_inventories(roost, change=stock("a", 2, *CLASSES))
     assert allocations.of(lambda: other.changes_since(position)) == 2 + 2 + 5
     other.dispose()
@@ -324,7 +324,7 @@ def test_catching_up(roost: Roost, counter: Counter, database_url: str) -> None:
 def test_placing_any_number_of_consumers(
     roost: Roost, counter: Counter, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # One write in so many also removes old keys.
+    # A write may also delete expired keys.
     monkeypatch.setattr(idempotency, "TRIM_INTERVAL", 10**9)
     build(roost)
 
@@ -348,6 +348,6 @@ def test_placing_any_number_of_consumers(
     keyed = counter.of(lambda: place(roost, request=request_of("keyed", key)))
     # consumers; generations, consumers, allocations.
     assert plain == 4 + FEED
-    # Whether there is an answer, once before and once in the transaction; and to keep it.
+    # Looking for an answer, before and within the transaction; and storing it.
     assert keyed == plain + 3
     assert counter.of(lambda: place(roost, request=request_of("keyed", key))) == 1

@@ -15,8 +15,8 @@ from roost.cli.failure import BadInput
 from roost.cli.show import database_shown
 from roost.cli.tables import open_tables
 from roost.health.check import STEPS, check
-from roost.health.findings import KINDS, Finding
-from roost.health.repair import UNITS, repair
+from roost.health.findings import Finding, FindingKind
+from roost.health.repair import REPAIRS, repair
 from roost.settings import Settings
 from roost.store.store import Store
 
@@ -31,12 +31,12 @@ def check_tables(settings: Settings, *, fix: bool, yes: bool, as_json: bool) -> 
         if not as_json:
             _show(findings, settings)
         repaired: dict[str, int] = {}
-        kinds = [kind for kind in UNITS if any(each.kind == kind for each in findings)]
+        kinds = [kind for kind in REPAIRS if any(each.kind == kind for each in findings)]
         if fix and kinds and (yes or _agreed(kinds, findings)):
             for kind in kinds:
                 repaired[kind] = repair(store, kind, incomplete_ids(settings))
                 if not as_json:
-                    click.echo(f"repaired: {KINDS[kind].repair} ({repaired[kind]} rows)")
+                    click.echo(f"repaired: {kind.repair} ({repaired[kind]} rows)")
             # What is left, and what only now can be seen.
             findings = _look(store)
             if not as_json:
@@ -57,10 +57,10 @@ def _look(store: Store) -> list[Finding]:
         return check(store, lambda step: bar.update(task, description=step, advance=1))
 
 
-def _agreed(kinds: Sequence[str], findings: Sequence[Finding]) -> bool:
+def _agreed(kinds: Sequence[FindingKind], findings: Sequence[Finding]) -> bool:
     for kind in kinds:
         count = sum(each.kind == kind for each in findings)
-        click.echo(f"--fix would {KINDS[kind].repair} ({count} findings)")
+        click.echo(f"--fix would {kind.repair} ({count} findings)")
     if not sys.stdin.isatty():
         raise BadInput("nobody is there to agree to the repair: say --yes")
     return click.confirm("Repair?", default=False)
@@ -72,12 +72,12 @@ def _show(findings: Sequence[Finding], settings: Settings) -> None:
         click.echo(f"{where}: nothing found")
         return
     console = Console(highlight=False, soft_wrap=True)
-    for name, kind in KINDS.items():
-        found = [each for each in findings if each.kind == name]
+    for kind in FindingKind:
+        found = [each for each in findings if each.kind is kind]
         if not found:
             continue
         table = Table(
-            title=f"{kind.title} ({len(found)})", title_style="bold", title_justify="left"
+            title=f"{kind.summary} ({len(found)})", title_style="bold", title_justify="left"
         )
         table.add_column("what", no_wrap=True)
         table.add_column("detail")
@@ -90,7 +90,7 @@ def _show(findings: Sequence[Finding], settings: Settings) -> None:
         if kind.repair:
             console.print(f"--fix can {kind.repair}", style="green")
         console.print()
-    fixable = sum(1 for each in findings if KINDS[each.kind].repair)
+    fixable = sum(1 for each in findings if each.kind.repair)
     console.print(
         f"{where}: {len(findings)} findings, {fixable} of them can be repaired", markup=False
     )
@@ -104,8 +104,8 @@ def _as_json(findings: Sequence[Finding], repaired: dict[str, int]) -> str:
                     "kind": each.kind,
                     "subject": each.subject,
                     "detail": each.detail,
-                    "advice": KINDS[each.kind].advice,
-                    "repair": KINDS[each.kind].repair or None,
+                    "advice": each.kind.advice,
+                    "repair": each.kind.repair or None,
                 }
                 for each in findings
             ],

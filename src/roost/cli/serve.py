@@ -71,7 +71,7 @@ def serve(
             ("roost", "url_prefix"): prefix,
         },
     )
-    with metrics_files.shared_by(workers):
+    with metrics_files.shared_folder(workers):
         # Only here, since it imports what looks for the folder.
         from roost.cli.server import run_server
 

@@ -32,7 +32,7 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int, thread
     if settings.database.sync_on_startup is not False:
         sync_tables(settings)
     _greet(host, port, settings)
-    exposition.leave()
+    exposition.drop_own_gauges()
     server = Server(
         "roost.wsgi:application",
         address=host,

@@ -1,6 +1,6 @@
-"""What is wrong in the tables: rows that no release of Placement, nor roost, should leave behind.
+"""Finds rows in the tables that neither Placement nor roost should have left behind.
 
-Each kind of finding is one statement, whatever the size of the cloud.
+Each kind of finding takes one statement, whatever the size of the cloud.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,9 +18,9 @@ from sqlalchemy import (
     select,
 )
 
-from roost.health.findings import Finding
+from roost.health.findings import Finding, FindingKind
 from roost.model import capacity
-from roost.store.adoption.backfill import WITHOUT_CONSUMER, tops
+from roost.store.adoption.backfill import WITHOUT_CONSUMER, roots_by_parents
 from roost.store.schema import (
     allocations,
     consumers,
@@ -37,7 +37,7 @@ from roost.store.schema import (
 
 
 class Names(NamedTuple):
-    """How ids are shown."""
+    """UUIDs and names, to show instead of ids."""
 
     providers: Mapping[int, str]  # id -> UUID
     classes: Mapping[int, str]
@@ -52,7 +52,7 @@ class Names(NamedTuple):
 Step = Callable[[Connection, Names], Iterable[Finding]]
 
 
-def names(connection: Connection) -> Names:
+def read_names(connection: Connection) -> Names:
     providers = select(resource_providers.c.id, resource_providers.c.uuid)
     classes = select(resource_classes.c.id, resource_classes.c.name)
     return Names(
@@ -65,53 +65,53 @@ def names(connection: Connection) -> Names:
 # Trees
 
 
-class ProviderLine(NamedTuple):
-    """Where a provider says that it stands."""
+class TreeLinks(NamedTuple):
+    """The ids of a provider, its parent and its root, as its row names them."""
 
     id: int
     parent: int | None
     root: int | None
 
 
-LINES = select(
+_TREE_LINKS = select(
     resource_providers.c.id,
     resource_providers.c.parent_provider_id,
     resource_providers.c.root_provider_id,
 )
 
 
-def lines(connection: Connection) -> list[ProviderLine]:
-    return [ProviderLine(*row) for row in connection.execute(LINES)]
+def read_tree_links(connection: Connection) -> list[TreeLinks]:
+    return [TreeLinks(*row) for row in connection.execute(_TREE_LINKS)]
 
 
 def find_broken_trees(connection: Connection, names: Names) -> Iterator[Finding]:
-    found = lines(connection)
-    top_of = tops({line.id: line.parent for line in found})
-    for line in found:
-        top = top_of[line.id]
-        uuid = names.provider(line.id)
-        if top is None:
-            detail = f"its parents, from {names.provider(line.parent or 0)} on, have no end"
-            yield Finding(kind="loop", subject=uuid, detail=detail)
-        elif line.parent is not None and line.parent not in names.providers:
-            detail = f"there is no {names.provider(line.parent)}"
-            yield Finding(kind="missing_parent", subject=uuid, detail=detail)
-        elif line.root != top:
-            root = "no root" if line.root is None else f"root {names.provider(line.root)}"
-            detail = f"has {root}, but the top of its parents is {names.provider(top)}"
-            yield Finding(kind="wrong_root", subject=uuid, detail=detail)
+    providers = read_tree_links(connection)
+    roots = roots_by_parents({each.id: each.parent for each in providers})
+    for each in providers:
+        root = roots[each.id]
+        uuid = names.provider(each.id)
+        if root is None:
+            detail = f"its parents, from {names.provider(each.parent or 0)} on, have no end"
+            yield Finding(kind=FindingKind.LOOP, subject=uuid, detail=detail)
+        elif each.parent is not None and each.parent not in names.providers:
+            detail = f"there is no {names.provider(each.parent)}"
+            yield Finding(kind=FindingKind.MISSING_PARENT, subject=uuid, detail=detail)
+        elif each.root != root:
+            has = "no root" if each.root is None else f"root {names.provider(each.root)}"
+            detail = f"has {has}, but the top of its parents is {names.provider(root)}"
+            yield Finding(kind=FindingKind.WRONG_ROOT, subject=uuid, detail=detail)
 
 
 # ---------------------------------------------------------------------------------------------
 # Allocations and consumers
 
-# MySQL sums integers to a decimal.
-_TAKEN = cast(func.sum(allocations.c.used), BigInteger).label("used")
+# In MySQL the sum of integers is a decimal.
+_USED = cast(func.sum(allocations.c.used), BigInteger).label("used")
 
 
 def find_over_capacity(connection: Connection, names: Names) -> Iterator[Finding]:
-    taken = (
-        select(allocations.c.resource_provider_id, allocations.c.resource_class_id, _TAKEN)
+    usage = (
+        select(allocations.c.resource_provider_id, allocations.c.resource_class_id, _USED)
         .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
         .subquery()
     )
@@ -122,25 +122,25 @@ def find_over_capacity(connection: Connection, names: Names) -> Iterator[Finding
             inventories.c.total,
             inventories.c.reserved,
             inventories.c.allocation_ratio,
-            taken.c.used,
+            usage.c.used,
         ).join(
-            taken,
-            (taken.c.resource_provider_id == inventories.c.resource_provider_id)
-            & (taken.c.resource_class_id == inventories.c.resource_class_id),
+            usage,
+            (usage.c.resource_provider_id == inventories.c.resource_provider_id)
+            & (usage.c.resource_class_id == inventories.c.resource_class_id),
         )
     )
     for provider, class_id, total, reserved, ratio, used in rows:
-        # The rule has one home, so the database is not asked to apply it.
-        if used > (most := capacity(total, reserved, ratio)):
+        # The rule has one home, so the database does not apply it.
+        if used > (limit := capacity(total, reserved, ratio)):
             yield Finding(
-                kind="over_capacity",
+                kind=FindingKind.OVER_CAPACITY,
                 subject=names.provider(provider),
-                detail=f"{names.resource_class(class_id)}: {used} used of {most}",
+                detail=f"{names.resource_class(class_id)}: {used} used of {limit}",
             )
 
 
 def find_without_inventory(connection: Connection, names: Names) -> Iterator[Finding]:
-    has = (
+    has_inventory = (
         select(literal(1))
         .where(
             inventories.c.resource_provider_id == allocations.c.resource_provider_id,
@@ -153,17 +153,19 @@ def find_without_inventory(connection: Connection, names: Names) -> Iterator[Fin
         select(
             allocations.c.resource_provider_id,
             allocations.c.resource_class_id,
-            _TAKEN,
+            _USED,
             func.count(distinct(allocations.c.consumer_id)),
             func.min(allocations.c.consumer_id),
         )
-        .where(~has)
+        .where(~has_inventory)
         .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
     )
     for provider, class_id, used, count, consumer in rows:
         holders = f"consumer {consumer}" if count == 1 else f"{count} consumers, one is {consumer}"
         yield Finding(
-            kind="no_inventory" if provider in names.providers else "no_provider",
+            kind=FindingKind.NO_INVENTORY
+            if provider in names.providers
+            else FindingKind.NO_PROVIDER,
             subject=names.provider(provider),
             detail=f"{names.resource_class(class_id)}: {used} held by {holders}",
         )
@@ -177,7 +179,7 @@ def find_unknown_consumers(connection: Connection, names: Names) -> Iterator[Fin
     )
     for consumer, count in rows:
         detail = f"{count} allocation{'s' if count > 1 else ''}"
-        yield Finding(kind="unknown_consumer", subject=consumer, detail=detail)
+        yield Finding(kind=FindingKind.UNKNOWN_CONSUMER, subject=consumer, detail=detail)
 
 
 WITHOUT_ALLOCATION = ~(
@@ -191,27 +193,29 @@ def find_orphaned_consumers(connection: Connection, names: Names) -> Iterator[Fi
     )
     for consumer, generation in rows:
         detail = f"at generation {generation}"
-        yield Finding(kind="orphaned_consumer", subject=consumer, detail=detail)
+        yield Finding(kind=FindingKind.ORPHANED_CONSUMER, subject=consumer, detail=detail)
 
 
 # ---------------------------------------------------------------------------------------------
-# Rows that point to nothing
+# References to rows that do not exist
 
 
-class Pointer(NamedTuple):
+class Reference(NamedTuple):
     """A column that holds the id of a row of another table."""
 
     column: Column[int]
     target: Column[int]
 
     @property
-    def leads_nowhere(self) -> ColumnElement[bool]:
+    def is_dangling(self) -> ColumnElement[bool]:
+        """Whether the other table has no such row."""
         exists = select(literal(1)).where(self.target == self.column)
         return ~exists.correlate(self.column.table).exists()
 
 
-DANGLING = tuple(
-    Pointer(column, target)
+# References without which a row has no meaning.
+ESSENTIAL_REFERENCES = tuple(
+    Reference(column, target)
     for column, target in (
         (inventories.c.resource_provider_id, resource_providers.c.id),
         (resource_provider_traits.c.resource_provider_id, resource_providers.c.id),
@@ -220,51 +224,54 @@ DANGLING = tuple(
         (resource_provider_aggregates.c.aggregate_id, placement_aggregates.c.id),
     )
 )
-OWNERS = (
-    Pointer(consumers.c.project_id, projects.c.id),
-    Pointer(consumers.c.user_id, users.c.id),
+OWNER_REFERENCES = (
+    Reference(consumers.c.project_id, projects.c.id),
+    Reference(consumers.c.user_id, users.c.id),
 )
-_CLASS = Pointer(inventories.c.resource_class_id, resource_classes.c.id)
+_CLASS_REFERENCE = Reference(inventories.c.resource_class_id, resource_classes.c.id)
 
 
 def find_dangling(connection: Connection, names: Names) -> Iterator[Finding]:
-    for pointer in DANGLING:
-        column = pointer.column
+    for reference in ESSENTIAL_REFERENCES:
+        column = reference.column
         table = column.table
         rows = connection.execute(
             select(column, func.count(), func.min(table.c.resource_provider_id))
-            .where(pointer.leads_nowhere)
+            .where(reference.is_dangling)
             .group_by(column)
         )
         for id, count, provider in rows:
             of = "" if provider not in names.providers else f" of {names.provider(provider)}"
             more = "s" if count > 1 else ""
             yield Finding(
-                kind="dangling",
+                kind=FindingKind.DANGLING,
                 subject=f"{table.name}.{column.name} {id}",
-                detail=f"{count} row{more}{of}; {pointer.target.table.name} has no row {id}",
+                detail=f"{count} row{more}{of}; {reference.target.table.name} has no row {id}",
             )
 
 
 def find_without_class(connection: Connection, names: Names) -> Iterator[Finding]:
     rows = connection.execute(
-        select(inventories.c.resource_provider_id, _CLASS.column).where(_CLASS.leads_nowhere)
+        select(inventories.c.resource_provider_id, _CLASS_REFERENCE.column).where(
+            _CLASS_REFERENCE.is_dangling
+        )
     )
     for provider, class_id in rows:
         detail = f"there is no resource class with id {class_id}"
-        yield Finding(kind="no_class", subject=names.provider(provider), detail=detail)
+        yield Finding(kind=FindingKind.NO_CLASS, subject=names.provider(provider), detail=detail)
 
 
 def find_without_owner(connection: Connection, names: Names) -> Iterator[Finding]:
-    for pointer in OWNERS:
+    for reference in OWNER_REFERENCES:
         rows = connection.execute(
-            select(consumers.c.uuid, pointer.column).where(pointer.leads_nowhere)
+            select(consumers.c.uuid, reference.column).where(reference.is_dangling)
         )
         for uuid, id in rows:
-            detail = f"{pointer.target.table.name} has no row {id}"
-            yield Finding(kind="no_owner", subject=uuid, detail=detail)
+            detail = f"{reference.target.table.name} has no row {id}"
+            yield Finding(kind=FindingKind.NO_OWNER, subject=uuid, detail=detail)
 
 
+# By the names that are shown while a step runs.
 STEPS: Mapping[str, Step] = {
     "trees": find_broken_trees,
     "usage": find_over_capacity,
@@ -277,8 +284,8 @@ STEPS: Mapping[str, Step] = {
 }
 
 
-def count_gaps(connection: Connection) -> tuple[int, int]:
-    """How many providers have no root, and how many consumers that hold something no record."""
+def count_missing_rows(connection: Connection) -> tuple[int, int]:
+    """The number of providers without a root, and of consumers with allocations but no record."""
     rootless = resource_providers.c.root_provider_id.is_(None)
     providers = select(func.count()).select_from(resource_providers).where(rootless)
     holders = select(func.count(distinct(allocations.c.consumer_id))).where(WITHOUT_CONSUMER)

@@ -1,4 +1,4 @@
-"""How a check of `roost status` ends."""
+"""The outcome of one check of `roost status`."""
 
 from enum import IntEnum
 
@@ -14,7 +14,7 @@ class Level(IntEnum):
 
 
 class Outcome(Value, frozen=True, kw_only=True):
-    """What one check says."""
+    """The result of one check."""
 
     name: str
     level: Level

@@ -1,63 +1,72 @@
-"""Repairs of what is safe to repair: each one a unit of work, which tells other processes.
+"""Repairs of findings, where a repair is safe. Each is a unit of work of the store.
 
-A unit looks again at what it repairs: the finding may be old by the time somebody has agreed to
-the repair. It gives back how many rows it wrote or removed.
+A unit reads the tables again, because a finding may be stale by the time that the operator agrees
+to its repair. It returns how many rows it wrote or deleted.
 """
 
 from collections.abc import Callable, Mapping
 
 from sqlalchemy import delete, select, update
 
-from roost.health.inspection import DANGLING, OWNERS, WITHOUT_ALLOCATION, lines
+from roost.health.findings import FindingKind
+from roost.health.inspection import (
+    ESSENTIAL_REFERENCES,
+    OWNER_REFERENCES,
+    WITHOUT_ALLOCATION,
+    read_tree_links,
+)
 from roost.model import EventKind
 from roost.store.adoption.adopt import IncompleteIds
-from roost.store.adoption.backfill import create_consumers, set_roots, tops
+from roost.store.adoption.backfill import create_consumers, roots_by_parents, set_roots
+from roost.store.connection.statements import chunks
 from roost.store.schema import consumers, resource_providers
 from roost.store.store import Store
 from roost.store.tables.consumers import ConsumerRecord
-from roost.store.tables.index_rows import chunks
 from roost.store.transaction import Transaction
 
 Unit = Callable[[Transaction, IncompleteIds], int]
 
 
-def repair(store: Store, kind: str, incomplete: IncompleteIds) -> int:
-    """Repair everything of one kind, in one transaction; how many rows that were."""
-    unit = UNITS[kind]
+def repair(store: Store, kind: FindingKind, incomplete: IncompleteIds) -> int:
+    """Repair all findings of one kind in one transaction; returns the number of rows."""
+    unit = REPAIRS[kind]
     return store.run(lambda transaction: unit(transaction, incomplete))
 
 
-def _parents(transaction: Transaction, incomplete: IncompleteIds) -> int:
-    found = lines(transaction.connection)
-    known = {line.id for line in found}
-    lost = {line.id for line in found if line.parent is not None and line.parent not in known}
-    _touch(transaction, lost)
-    for ids in chunks(lost):
+def _remove_missing_parents(transaction: Transaction, incomplete: IncompleteIds) -> int:
+    providers = read_tree_links(transaction.connection)
+    ids = {each.id for each in providers}
+    orphans = {each.id for each in providers if each.parent is not None and each.parent not in ids}
+    _touch(transaction, orphans)
+    for some in chunks(orphans):
         transaction.execute(
             update(resource_providers)
-            .where(resource_providers.c.id.in_(ids))
+            .where(resource_providers.c.id.in_(some))
             .values(parent_provider_id=None)
         )
-    # Their roots, and those of whatever is below them, may be others now.
-    return len(lost) + _roots(transaction, incomplete)
+    # They, and all providers below them, may belong to another root now.
+    return len(orphans) + _correct_roots(transaction, incomplete)
 
 
-def _roots(transaction: Transaction, _: IncompleteIds) -> int:
+def _correct_roots(transaction: Transaction, _: IncompleteIds) -> int:
     wrong = _wrong_roots(transaction)
-    # Who changes the shape of a tree writes its root first. So whoever does that at the same
-    # time waits for us, or we see what they did.
+    # Every transaction that changes the shape of a tree writes its root first. So a concurrent
+    # one waits for this one, or this one sees what it did.
     _touch(transaction, {*wrong, *wrong.values()})
     wrong = _wrong_roots(transaction)
     set_roots(transaction.connection, wrong)
-    transaction.announcement.providers(wrong, EventKind.PROVIDER)
+    transaction.changes.reread_providers(wrong, EventKind.PROVIDER)
     return len(wrong)
 
 
 def _wrong_roots(transaction: Transaction) -> dict[int, int]:
-    found = lines(transaction.connection)
-    top_of = tops({line.id: line.parent for line in found})
+    """The right root of each provider that has a wrong one, by id."""
+    providers = read_tree_links(transaction.connection)
+    roots = roots_by_parents({each.id: each.parent for each in providers})
     return {
-        line.id: top for line in found if (top := top_of[line.id]) is not None and top != line.root
+        each.id: root
+        for each in providers
+        if (root := roots[each.id]) is not None and root != each.root
     }
 
 
@@ -66,8 +75,8 @@ def _touch(transaction: Transaction, ids: set[int]) -> None:
         transaction.providers.touch(some)
 
 
-def _unknown_consumers(transaction: Transaction, incomplete: IncompleteIds) -> int:
-    def owner() -> Mapping[str, int]:
+def _add_consumers(transaction: Transaction, incomplete: IncompleteIds) -> int:
+    def project_and_user() -> Mapping[str, int]:
         ids = transaction.consumers.references(
             projects={incomplete.project}, users={incomplete.user}, types=()
         )
@@ -76,10 +85,10 @@ def _unknown_consumers(transaction: Transaction, incomplete: IncompleteIds) -> i
             "user_id": ids.users[incomplete.user],
         }
 
-    return create_consumers(transaction.connection, owner, transaction.now)
+    return create_consumers(transaction.connection, project_and_user, transaction.now)
 
 
-def _orphaned_consumers(transaction: Transaction, _: IncompleteIds) -> int:
+def _delete_orphaned_consumers(transaction: Transaction, _: IncompleteIds) -> int:
     rows = transaction.execute(select(consumers).where(WITHOUT_ALLOCATION))
     records = [
         ConsumerRecord(
@@ -93,41 +102,40 @@ def _orphaned_consumers(transaction: Transaction, _: IncompleteIds) -> int:
         )
         for row in rows
     ]
-    # Guarded by the generation, which a claim moves: a consumer that holds something by now stays.
+    # Guarded by the generation, which a claim advances: a consumer with new allocations stays.
     transaction.consumers.delete(records)
     return len(records)
 
 
-def _dangling(transaction: Transaction, _: IncompleteIds) -> int:
+def _delete_dangling_rows(transaction: Transaction, _: IncompleteIds) -> int:
     count = 0
-    for pointer in DANGLING:
-        table = pointer.column.table
-        owners = transaction.connection.scalars(
-            select(table.c.resource_provider_id).where(pointer.leads_nowhere).distinct()
+    for reference in ESSENTIAL_REFERENCES:
+        table = reference.column.table
+        provider_ids = transaction.connection.scalars(
+            select(table.c.resource_provider_id).where(reference.is_dangling).distinct()
         )
-        transaction.announcement.providers(owners, EventKind.PROVIDER)
-        removed = transaction.execute(delete(table).where(pointer.leads_nowhere))
-        count += removed.rowcount
+        transaction.changes.reread_providers(provider_ids, EventKind.PROVIDER)
+        count += transaction.execute(delete(table).where(reference.is_dangling)).rowcount
     return count
 
 
-def _owners(transaction: Transaction, incomplete: IncompleteIds) -> int:
+def _replace_missing_owners(transaction: Transaction, incomplete: IncompleteIds) -> int:
     ids = transaction.consumers.references(
         projects={incomplete.project}, users={incomplete.user}, types=()
     )
-    owner = ids.projects[incomplete.project], ids.users[incomplete.user]
+    project_and_user = ids.projects[incomplete.project], ids.users[incomplete.user]
     count = 0
-    for pointer, id in zip(OWNERS, owner, strict=True):
-        statement = update(consumers).where(pointer.leads_nowhere)
-        count += transaction.execute(statement.values({pointer.column: id})).rowcount
+    for reference, id in zip(OWNER_REFERENCES, project_and_user, strict=True):
+        statement = update(consumers).where(reference.is_dangling)
+        count += transaction.execute(statement.values({reference.column: id})).rowcount
     return count
 
 
-UNITS: Mapping[str, Unit] = {
-    "missing_parent": _parents,
-    "wrong_root": _roots,
-    "unknown_consumer": _unknown_consumers,
-    "orphaned_consumer": _orphaned_consumers,
-    "no_owner": _owners,
-    "dangling": _dangling,
+REPAIRS: Mapping[FindingKind, Unit] = {
+    FindingKind.MISSING_PARENT: _remove_missing_parents,
+    FindingKind.WRONG_ROOT: _correct_roots,
+    FindingKind.UNKNOWN_CONSUMER: _add_consumers,
+    FindingKind.ORPHANED_CONSUMER: _delete_orphaned_consumers,
+    FindingKind.NO_OWNER: _replace_missing_owners,
+    FindingKind.DANGLING: _delete_dangling_rows,
 }

@@ -1,4 +1,4 @@
-"""Whether roost can work here, and keep its promises: `roost status`."""
+"""`roost status`: whether roost can work here, and keep its guarantees."""
 
 import contextlib
 import json
@@ -9,37 +9,36 @@ from oslo_policy import opts
 
 from roost.api.access.policy import policy_of
 from roost.errors import Unavailable
-from roost.health.inspection import count_gaps
+from roost.health.inspection import count_missing_rows
 from roost.health.outcome import Outcome, failure, success, warning
-from roost.health.server_rules import judge
-from roost.health.server_settings import is_there, server_settings
+from roost.health.server import check_reachable, judge, read_settings
 from roost.settings import Settings, SettingsError, library_configuration
 from roost.store.migrations import migrate
 from roost.store.store import Store
 
 
 def configuration_outcomes(settings: Settings) -> Iterator[Outcome]:
-    """What can be said without a database."""
+    """The checks that need no database."""
     yield _authentication(settings)
     yield _policy(settings)
 
 
 def database_outcomes(store: Store, settings: Settings) -> Iterator[Outcome]:
-    """What the database says; ends early where it says nothing."""
+    """The checks of the database; only the first one if it cannot be reached."""
     try:
-        is_there(store)
+        check_reachable(store)
     except Unavailable as error:
-        yield failure("database", _line(error))
+        yield failure("database", _one_line(error))
         return
     yield success("database", f"{store.engine.dialect.name}, reachable")
     yield _schema(store)
-    # Without tables to look into, which has been said, there is nothing more to say of them.
+    # Without tables, which the check of the schema has reported, there are no rows to check.
     with contextlib.suppress(Unavailable):
-        yield from _data(store)
+        yield from _rows(store)
     if store.engine.dialect.name == "sqlite":
         yield _sqlite(settings)
     else:
-        yield from judge(store.engine.dialect.name, server_settings(store))
+        yield from judge(store.engine.dialect.name, read_settings(store))
 
 
 def _authentication(settings: Settings) -> Outcome:
@@ -72,7 +71,7 @@ def _policy_in_use(settings: Settings, path: str) -> Outcome:
     try:
         policy_of(settings)
     except SettingsError as error:
-        return failure("policy", f"{path}: {_line(error)}")
+        return failure("policy", f"{path}: {_one_line(error)}")
     return success("policy", path)
 
 
@@ -83,15 +82,15 @@ def _schema(store: Store) -> Outcome:
         if migrate.is_current(store.engine):
             return success("schema", f"roost {version}, Placement {placement}")
     except Unavailable as error:
-        return failure("schema", _line(error))
+        return failure("schema", _one_line(error))
     if placement is None:
         return failure("schema", "no tables yet: run `roost db sync`")
     found = f"roost {version}" if version else f"Placement {placement}, not adopted yet"
     return failure("schema", f"{found}: run `roost db sync`")
 
 
-def _data(store: Store) -> list[Outcome]:
-    rootless, unknown = store.look(count_gaps)
+def _rows(store: Store) -> list[Outcome]:
+    rootless, unknown = store.look(count_missing_rows)
     help = "`roost db sync` repairs that while it adopts, `roost db check --fix` later"
     return [
         warning("root providers", f"{rootless} providers have none: {help}")
@@ -109,5 +108,5 @@ def _sqlite(settings: Settings) -> Outcome:
     return success("SQLite", "waits until a commit is on the disk")
 
 
-def _line(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     return " ".join(str(error).split("\n", maxsplit=1)[0].split())

@@ -1,6 +1,6 @@
-"""The metrics as text, as Prometheus asks for them.
+"""The metrics as text, in Prometheus' exposition format.
 
-Where several processes serve (PROMETHEUS_MULTIPROC_DIR), the one that is asked answers for all.
+Where several processes serve (PROMETHEUS_MULTIPROC_DIR), each of them answers for all.
 """
 
 import contextlib
@@ -22,43 +22,43 @@ CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
 
 def scrape() -> bytes:
-    """Every metric, of every process that serves."""
-    folder = os.environ.get(metrics_files.VARIABLE)
+    """All metrics of all processes that serve."""
+    folder = os.environ.get(metrics_files.FOLDER_VARIABLE)
     registry = CollectorRegistry()
     if folder is None:
         processes = [os.getpid()]
         registry.register(metrics.REGISTRY)
     else:
-        processes = _living(Path(folder))
+        processes = _alive_processes(Path(folder))
         MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]
-    registry.register(_Facts(processes))
+    registry.register(_ProcessCollector(processes))
     return generate_latest(registry)
 
 
-def leave() -> None:
-    """This process serves nothing itself: its gauges shall not be added to those of its workers."""
-    folder = os.environ.get(metrics_files.VARIABLE)
+def drop_own_gauges() -> None:
+    """Remove the gauges of this process, which serves nothing itself, from those of its workers."""
+    folder = os.environ.get(metrics_files.FOLDER_VARIABLE)
     if folder is not None:
-        _forget(os.getpid(), folder)
+        _drop_gauges(os.getpid(), folder)
 
 
-def _living(folder: Path) -> list[int]:
-    """The processes that serve; gauges of dead ones are forgotten, what they counted is not."""
-    writers = metrics_files.writers(folder)
-    for process, lives in writers.items():
-        if not lives:
-            _forget(process, str(folder))
-    return sorted(process for process, lives in writers.items() if lives)
+def _alive_processes(folder: Path) -> list[int]:
+    """The processes that serve. Drops the gauges of dead ones, and keeps their counters."""
+    processes = metrics_files.processes(folder)
+    for process, is_alive in processes.items():
+        if not is_alive:
+            _drop_gauges(process, str(folder))
+    return sorted(process for process, is_alive in processes.items() if is_alive)
 
 
-def _forget(process: int, folder: str) -> None:
-    # Another process may be at the same.
+def _drop_gauges(process: int, folder: str) -> None:
+    # Another process may remove the same files at this moment.
     with contextlib.suppress(FileNotFoundError):
         mark_process_dead(process, folder)  # type: ignore[no-untyped-call]
 
 
-class _Facts(Collector):
-    """The version that runs, and what the operating system says of its processes."""
+class _ProcessCollector(Collector):
+    """The version of roost, and the operating system's metrics of each process."""
 
     def __init__(self, processes: Iterable[int]) -> None:
         self._processes = processes
@@ -72,9 +72,9 @@ class _Facts(Collector):
         families: dict[str, Metric] = {}
         for process in self._processes:
             for family in ProcessCollector(pid=lambda: process, registry=None).collect():  # noqa: B023 - called at once
-                kept = families.setdefault(family.name, family)
+                merged = families.setdefault(family.name, family)
                 samples = [
                     sample._replace(labels={"process": str(process)}) for sample in family.samples
                 ]
-                kept.samples = samples if kept is family else kept.samples + samples
+                merged.samples = samples if merged is family else merged.samples + samples
         yield from families.values()

@@ -1,7 +1,7 @@
-"""What the log looks like: a line of text for each event, or a JSON object.
+"""The form of the log: for each event a line of text, or a JSON object.
 
-Each line says which request was being worked on. The names in JSON are those of oslo.log, so that
-what reads the logs of OpenStack services can read these.
+Each line names the request during which it was logged. The JSON fields have the names of oslo.log,
+so tools that read the logs of OpenStack services can read these.
 """
 
 import json
@@ -15,8 +15,8 @@ from typing import Any
 
 from roost.settings import Settings, SettingsError
 
-# Of the request that this thread works on: the identifier that roost gave it, and the one of the
-# request that the client works on itself.
+# The id that roost gave to the request of this thread, and the id that the client sent along, of
+# the request which the client itself is serving.
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 global_request_id: ContextVar[str | None] = ContextVar("global_request_id", default=None)
 
@@ -25,14 +25,14 @@ TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
 
 
 def configure(settings: Settings) -> None:
-    """Send what this process logs to where it is configured, in the form that is configured."""
+    """Set up the logging of this process according to the settings."""
     handler = handler_of(settings)
     handler.setFormatter(JsonFormatter() if settings.use_json else PlainFormatter())
     handler.set_name(__name__)
     root = logging.getLogger()
-    for former in [each for each in root.handlers if each.get_name() == __name__]:
-        root.removeHandler(former)
-        former.close()
+    for previous in [each for each in root.handlers if each.get_name() == __name__]:
+        root.removeHandler(previous)
+        previous.close()
     root.addHandler(handler)
     root.setLevel(logging.DEBUG if settings.debug else logging.INFO)
     for name, level in levels_of(settings):
@@ -40,32 +40,32 @@ def configure(settings: Settings) -> None:
 
 
 def levels_of(settings: Settings) -> list[tuple[str, int]]:
-    """Loggers and their levels; raises `SettingsError` where that makes no sense."""
+    """The configured level of each logger; raises `SettingsError` for one that is malformed."""
     return [_name_and_level(text) for text in settings.log_levels]
 
 
 def _name_and_level(text: str) -> tuple[str, int]:
-    name, _, word = text.partition("=")
-    level = logging.getLevelNamesMapping().get(word.strip().upper())
+    name, _, level_name = text.partition("=")
+    level = logging.getLevelNamesMapping().get(level_name.strip().upper())
     if level is None:
         raise SettingsError(f"[DEFAULT]default_log_levels: {text!r} is not like logger=LEVEL")
     return name.strip(), level
 
 
 def handler_of(settings: Settings) -> logging.Handler:
-    """Where lines go; raises `SettingsError` if they cannot."""
+    """The handler for the log file or stderr; raises `SettingsError` if the file is unusable."""
     if settings.log_file is None:
         return logging.StreamHandler(sys.stderr)
     path = Path(settings.log_dir or "") / settings.log_file
     try:
-        # Opens the file anew after somebody has moved it away, as logrotate does.
+        # Reopens the file after logrotate has moved it away.
         return WatchedFileHandler(path, encoding="utf-8")
     except OSError as error:
         raise SettingsError(f"cannot write to [DEFAULT]log_file {path}: {error}") from error
 
 
 class PlainFormatter(logging.Formatter):
-    """A line of text; a traceback follows on lines of its own."""
+    """A line of text. A traceback follows on further lines."""
 
     def __init__(self) -> None:
         super().__init__(PLAIN_FORMAT, TIME_FORMAT)
@@ -77,7 +77,7 @@ class PlainFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """An object on one line, a traceback included."""
+    """A JSON object on one line, which includes the traceback."""
 
     def __init__(self) -> None:
         super().__init__(datefmt=TIME_FORMAT)

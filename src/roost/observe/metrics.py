@@ -1,9 +1,8 @@
-"""What roost counts and measures of itself.
+"""The metrics of roost, by name; `exposition.py` renders them for Prometheus.
 
-Only the names and what they mean; `exposition.py` writes them down for Prometheus. A label never
-takes a value that a client can choose, so that the number of series is bounded. Metrics of one
-process and of several are the same objects: the library writes to files instead of memory if
-PROMETHEUS_MULTIPROC_DIR is set in the environment when it is first imported.
+A label never has a value that a client can choose, so the number of series is bounded. One process
+and several use the same objects: prometheus_client writes to files instead of memory if
+PROMETHEUS_MULTIPROC_DIR is set when it is first imported.
 """
 
 import os
@@ -12,13 +11,12 @@ from time import perf_counter
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.metrics import disable_created_metrics
 
-# When a series was first seen is of no use to anybody, and would double their number.
+# A `_created` series for each metric would double their number, and nobody uses them.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 REGISTRY = CollectorRegistry()
 
-# The value of a label for everything that has no name of its own: paths and methods that are
-# not in the API.
+# The value of a label for paths and methods that are not in the API.
 OTHER = "other"
 
 _REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -51,10 +49,10 @@ CONFLICTS = Counter(
 # ---------------------------------------------------------------------------------------------
 # Searches
 
-# Sums alone: they cost half of what a histogram does, and the routes have histograms.
+# Only sums: they cost half as much as a histogram, and the routes have histograms.
 _SEARCH_SECONDS = Counter(
     "roost_search_seconds",
-    "How long the stages of searches for candidates took, in all.",
+    "Total time spent in each stage of searches for candidates.",
     ["stage"],
     registry=REGISTRY,
 )
@@ -69,7 +67,7 @@ SEARCH_CANDIDATES = Histogram(
 )
 
 # ---------------------------------------------------------------------------------------------
-# The index. Each process has its own, so these gauges say of which process they are.
+# The index. Each process has its own, so these gauges have a label for the process.
 
 INDEX_PROVIDERS = Gauge(
     "roost_index_providers",
@@ -80,26 +78,26 @@ INDEX_PROVIDERS = Gauge(
 )
 INDEX_ROWS = Gauge(
     "roost_index_rows",
-    "Rows of the index: its providers, and what is left of former ones.",
+    "Rows of the index: its providers, and unused rows of former ones.",
     ["process"],
     registry=REGISTRY,
     multiprocess_mode="livemax",
 )
 INDEX_CAUGHT_UP = Gauge(
     "roost_index_caught_up_timestamp_seconds",
-    "When the index last was in step with the database.",
+    "When the index had last caught up with the database.",
     ["process"],
     registry=REGISTRY,
     multiprocess_mode="livemax",
 )
 INDEX_RECORDS = Counter(
     "roost_index_records",
-    "Records of the change feed that catching up found.",
+    "Records of the change feed that the index has caught up with.",
     registry=REGISTRY,
 )
 INDEX_LOADS = Counter(
     "roost_index_loads",
-    "How often the index was loaded as a whole: first, or because the feed could not tell.",
+    "How often the whole index was loaded: at the start, or because the feed was not enough.",
     ["reason"],
     registry=REGISTRY,
 )
@@ -128,8 +126,7 @@ class IndexGauges:
 
 _RETRIES = Counter(
     "roost_transaction_retries",
-    "Transactions that ran again: the index had proposed what is not so, a race was lost, or the "
-    "connection was.",
+    "Transactions that ran again: the index was stale, a race was lost, or the connection was.",
     ["reason"],
     registry=REGISTRY,
 )
@@ -153,19 +150,19 @@ CONNECTIONS_MAX = Gauge(
 )
 CONNECTION_TIMEOUTS = Counter(
     "roost_database_connection_timeouts",
-    "How often all connections were in use for so long that a request was refused.",
+    "Requests that were refused because all connections were in use for too long.",
     registry=REGISTRY,
 )
 
 
 class Stopwatch:
-    """How long the stages of something took, one after the other."""
+    """Measures consecutive stages."""
 
     def __init__(self) -> None:
         self._last = perf_counter()
 
     def lap(self, stage: Counter) -> None:
-        """The stage that began when the one before it ended is over."""
+        """End a stage, which began when the one before it ended."""
         now = perf_counter()
         stage.inc(now - self._last)
         self._last = now

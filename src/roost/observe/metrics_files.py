@@ -1,6 +1,6 @@
-"""Where several processes put their metrics, so that each can answer for all.
+"""The folder through which several processes share their metrics, so that each answers for all.
 
-This module imports nothing of Prometheus: the library looks at the variable when it is imported.
+This module must not import prometheus_client, which reads the variable when it is imported.
 """
 
 import os
@@ -10,22 +10,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
 _FILE_NAME = re.compile(r".+_([0-9]+)\.db")
 
 
 @contextmanager
-def shared_by(workers: int) -> Iterator[None]:
-    """A folder that belongs to these workers, and goes away with them.
+def shared_folder(workers: int) -> Iterator[None]:
+    """Set the variable to a temporary folder for this number of workers.
 
-    One that somebody has named is left to them, and one worker needs none.
+    If the operator has set the variable, that folder is used, and stays. A single worker needs no
+    folder.
     """
-    named = os.environ.get(VARIABLE)
+    named = os.environ.get(FOLDER_VARIABLE)
     if named is not None:
         folder = Path(named)
         folder.mkdir(parents=True, exist_ok=True)
-        _sweep(folder)
+        _remove_files_of_dead_processes(folder)
         yield
     elif workers == 1:
         yield
@@ -33,25 +34,25 @@ def shared_by(workers: int) -> Iterator[None]:
         with tempfile.TemporaryDirectory(
             prefix="roost-metrics-", ignore_cleanup_errors=True
         ) as name:
-            os.environ[VARIABLE] = name
+            os.environ[FOLDER_VARIABLE] = name
             yield
 
 
-def writers(folder: Path) -> dict[int, bool]:
-    """The processes that have written to the folder, and whether they live."""
+def processes(folder: Path) -> dict[int, bool]:
+    """The processes that have written to the folder, and whether they are alive."""
     matches = [_FILE_NAME.fullmatch(path.name) for path in folder.iterdir()]
-    return {int(match[1]): _lives(int(match[1])) for match in matches if match is not None}
+    return {int(match[1]): _is_alive(int(match[1])) for match in matches if match is not None}
 
 
-def _sweep(folder: Path) -> None:
-    # A new process may get the number of a dead one, and would go on from its numbers.
-    for process, lives in writers(folder).items():
-        if not lives:
+def _remove_files_of_dead_processes(folder: Path) -> None:
+    # A new process may get the id of a dead one, and would continue its counters.
+    for process, is_alive in processes(folder).items():
+        if not is_alive:
             for path in folder.glob(f"*_{process}.db"):
                 path.unlink(missing_ok=True)
 
 
-def _lives(process: int) -> bool:
+def _is_alive(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -36,9 +36,9 @@ class NamesAtTime:
 
     def step_back(self, record: ChangeRecord) -> None:
         """Go from the moment after a record to the moment before it."""
-        for id, root_uuid in record.moved:
+        for id, root_uuid in record.former_roots:
             if id in self._names:
                 self._names[id] = self._names[id]._replace(root_uuid=root_uuid)
-        for id, uuid, root_uuid in record.gone:
+        for id, uuid, root_uuid in record.deleted:
             self._names[id] = ProviderName(uuid, root_uuid)
             self._ids[uuid] = id

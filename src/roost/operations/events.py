@@ -9,7 +9,7 @@ from roost.operations.event_names import NamesAtTime, ProviderName
 from roost.search.index.index import Index
 from roost.service.service import Roost
 from roost.store.change_record import ChangeRecord
-from roost.store.feed.history import Recorded
+from roost.store.feed.history import HistoryEntry
 from roost.store.feed.positions import FeedPosition, is_ahead
 
 # How many writes one answer reports at most.
@@ -86,7 +86,7 @@ def await_events(
             roost.waiters.wait(position, until)
 
 
-def _read_records(roost: Roost, position: FeedPosition) -> Sequence[Recorded]:
+def _read_records(roost: Roost, position: FeedPosition) -> Sequence[HistoryEntry]:
     found = roost.store.records_since(position)
     if found is None:
         raise PositionGone()
@@ -118,19 +118,19 @@ def _read_names(
     )
 
 
-def _step_back(names: NamesAtTime, found: Sequence[Recorded]) -> None:
+def _step_back(names: NamesAtTime, found: Sequence[HistoryEntry]) -> None:
     for each in reversed(found):
         names.step_back(each.record)
 
 
 def _events_of_write(
-    recorded: Recorded,
+    entry: HistoryEntry,
     names: NamesAtTime,
     classes: Mapping[int, str],
     event_filter: EventFilter,
 ) -> WriteEvents:
     """The events of one write. `names` are those after it, and step back to before it."""
-    record = recorded.record
+    record = entry.record
     events = [
         event
         for event in _events(names, classes, record)
@@ -142,7 +142,7 @@ def _events_of_write(
     if tree is not None:
         roots = {root_after, names.root_of(tree)}
         events = [event for event in events if _is_in_tree(event, tree, roots, names)]
-    return WriteEvents(position=recorded.position, events=tuple(events))
+    return WriteEvents(position=entry.position, events=tuple(events))
 
 
 def _is_in_tree(event: Event, tree: str, roots: set[str | None], names_before: NamesAtTime) -> bool:
@@ -175,7 +175,7 @@ def _events(
     for kind, ids in _kinds(record).items():
         for id in ids:
             yield from of(id, kind)
-    for _, uuid, root_uuid in record.gone:
+    for _, uuid, root_uuid in record.deleted:
         yield Event(kind=EventKind.PROVIDER, provider_uuid=uuid, root_uuid=root_uuid, deleted=True)
     if record.classes or record.traits:
         yield Event(kind=EventKind.CATALOG)
@@ -195,7 +195,7 @@ def _usages(classes: Mapping[int, str], record: ChangeRecord) -> dict[int, dict[
 
 def _kinds(record: ChangeRecord) -> dict[EventKind, Iterable[int]]:
     # Early releases recorded only which providers changed.
-    if record.providers and not record.kinds and not record.gone:
+    if record.providers and not record.kinds and not record.deleted:
         return {EventKind.PROVIDER: record.providers}
     # A kind that a newer roost may know and this one does not is left out.
     return {kind: record.kinds[kind] for kind in EventKind if kind in record.kinds}

@@ -1,13 +1,13 @@
-"""SQL: the tables, transactions on them, and the change feed between processes.
+"""SQL: the tables, the transactions on them, and the change feed between processes.
 
-store.py         Store: run a unit of work, load everything, read what changed
-transaction.py   what a unit of work is given: one attribute for each kind of table
-  providers, trees, inventories, traits, aggregates, consumers, allocations, catalog
-  session.py     what these share
-writer.py        the feed's writing side: numbers, records, COMMIT, who is gone
-feed.py          the feed's reading side; rows.py reads, record.py is one record
-reads.py         questions that the index does not answer
-database.py      how transactions and reads begin and end; engine.py opens, per dialect
-failures.py      driver errors: what to try again, what means that the database is away
-schema.py        the tables; migrate.py, migrations/ create them, standard.py fills in names
+store.py            `Store`: runs units of work, loads everything, reads what changed
+transaction.py      `Transaction`: what a unit of work gets, with an attribute for each table
+change_record.py    what one write transaction changed, as other processes read it
+schema.py           the tables: Placement's, and roost's own
+standard_names.py   standard resource classes and traits, synchronised at every start
+connection/         engines, write transactions and reads, statements, driver errors
+tables/             the rows of each table; `reads` and `index_rows` read outside of transactions
+feed/               the change feed: its writer, its reader, polling, positions, history
+adoption/           databases that a release of Placement left behind
+migrations/         creates and migrates the tables
 """

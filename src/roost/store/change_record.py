@@ -1,4 +1,4 @@
-"""The change record: what one write transaction did, as other processes need to know it."""
+"""The change record: what one write transaction changed, as other processes need to know it."""
 
 from collections.abc import Iterable
 
@@ -6,32 +6,41 @@ import msgspec
 
 from roost.model import EventKind
 
-# What the creation of a provider saw of its generation: that there is none yet.
-UNBORN = -1
+# The generation that the transaction which creates a provider saw: the provider had none.
+NOT_YET_CREATED = -1
+
+# Fields whose name in the database is another one. Records that were written stay readable.
+_STORED_NAMES = {
+    "removed_writers": "removed",
+    "deleted": "gone",
+    "former_roots": "moved",
+    "seen_generations": "seen",
+}
 
 
-class ChangeRecord(msgspec.Struct, omit_defaults=True, frozen=True):
+class ChangeRecord(msgspec.Struct, omit_defaults=True, frozen=True, rename=_STORED_NAMES):
     """One row of `roost_changes`, stored as JSON."""
 
-    usage: list[tuple[int, int, int]] = []  # provider id, class id, added or taken away
+    # What an index needs.
+    usage: list[tuple[int, int, int]] = []  # provider id, class id, difference
     generations: list[tuple[int, int]] = []  # provider id, its new generation
-    providers: list[int] = []  # ids to read anew
-    classes: list[int] = []  # ids to read anew
-    traits: list[int] = []  # ids to read anew
-    removed: list[tuple[int, int]] = []  # writer id, the sequence it had reached
-    # Beyond what an index needs, for those who watch: what it was of the providers to read anew
-    # that changed (ids by kind), which of them are no more (id, UUID, UUID of the root), and which
-    # went to another tree (id, UUID of the root they had before).
-    kinds: dict[str, list[int]] = {}
-    gone: list[tuple[int, str, str]] = []
-    moved: list[tuple[int, str]] = []
-    # Provider id, the generation that it had, for a write that left it as it is.
-    seen: list[tuple[int, int]] = []
+    providers: list[int] = []  # ids of providers whose rows a reader must read again
+    classes: list[int] = []  # ids of resource classes to read again
+    traits: list[int] = []  # ids of traits to read again
+    removed_writers: list[tuple[int, int]] = []  # writer id, the number of its last record
+
+    # What events need beyond that.
+    kinds: dict[str, list[int]] = {}  # `EventKind` -> ids of the providers that changed so
+    deleted: list[tuple[int, str, str]] = []  # provider id, its UUID, the UUID of its root
+    # Provider id, the UUID of the root that it had before it moved to another tree.
+    former_roots: list[tuple[int, str]] = []
+    # Provider id, its generation, for a write that changed the provider without advancing it.
+    seen_generations: list[tuple[int, int]] = []
 
     @property
-    def is_sums(self) -> bool:
-        """Whether it says all by itself: what is used and generations, nothing to read anew."""
-        return not (self.providers or self.classes or self.traits or self.removed)
+    def is_self_contained(self) -> bool:
+        """Whether a reader can apply the record without reading any row of the tables."""
+        return not (self.providers or self.classes or self.traits or self.removed_writers)
 
 
 _DECODER = msgspec.json.Decoder(ChangeRecord)
@@ -45,8 +54,8 @@ def decode(text: str) -> ChangeRecord:
     return _DECODER.decode(text)
 
 
-class Announcement:
-    """Collects what a transaction changes, while it changes it."""
+class ChangeRecordBuilder:
+    """Collects what a transaction changes while the transaction runs."""
 
     def __init__(self) -> None:
         self._usage: dict[tuple[int, int], int] = {}
@@ -55,62 +64,61 @@ class Announcement:
         self._classes: set[int] = set()
         self._traits: set[int] = set()
         self._kinds: dict[EventKind, set[int]] = {}
-        self._gone: list[tuple[int, str, str]] = []
-        self._moved: dict[int, str] = {}
-        self._seen: dict[int, int] = {}
+        self._deleted: list[tuple[int, str, str]] = []
+        self._former_roots: dict[int, str] = {}
+        self._seen_generations: dict[int, int] = {}
 
-    def usage(self, provider_id: int, class_id: int, delta: int) -> None:
+    def add_usage(self, provider_id: int, class_id: int, difference: int) -> None:
         key = provider_id, class_id
-        self._usage[key] = self._usage.get(key, 0) + delta
+        self._usage[key] = self._usage.get(key, 0) + difference
 
-    def generation(self, provider_id: int, generation: int) -> None:
+    def set_generation(self, provider_id: int, generation: int) -> None:
         self._generations[provider_id] = generation
 
-    def providers(self, ids: Iterable[int], kind: EventKind | None = None) -> None:
-        """Everything of these providers is to be read anew; `kind` is what changed of them."""
+    def reread_providers(self, ids: Iterable[int], kind: EventKind | None = None) -> None:
+        """Readers must read all rows of these providers again; `kind` is what changed."""
         ids = set(ids)
         self._providers |= ids
         if kind is not None:
             self._kinds.setdefault(kind, set()).update(ids)
 
-    def gone(self, provider_id: int, uuid: str, root_uuid: str) -> None:
-        """A provider is no more."""
-        self.providers([provider_id])
-        self._gone.append((provider_id, uuid, root_uuid))
-
-    def moved(self, ids: Iterable[int], root_uuid: str) -> None:
-        """Providers went to another tree; `root_uuid` is the root that they had."""
-        self._moved.update(dict.fromkeys(ids, root_uuid))
-
-    def seen(self, provider_id: int, generation: int) -> None:
-        """A provider is changed, at this generation, and keeps it."""
-        self._seen[provider_id] = generation
-
-    def classes(self, ids: Iterable[int]) -> None:
+    def reread_classes(self, ids: Iterable[int]) -> None:
         self._classes.update(ids)
 
-    def traits(self, ids: Iterable[int]) -> None:
+    def reread_traits(self, ids: Iterable[int]) -> None:
         self._traits.update(ids)
 
-    def record(self) -> ChangeRecord | None:
-        """None where nothing was changed."""
+    def delete_provider(self, id: int, uuid: str, root_uuid: str) -> None:
+        self.reread_providers([id])
+        self._deleted.append((id, uuid, root_uuid))
+
+    def leave_tree(self, ids: Iterable[int], root_uuid: str) -> None:
+        """These providers move to another tree; `root_uuid` is their root until now."""
+        self._former_roots.update(dict.fromkeys(ids, root_uuid))
+
+    def see_generation(self, provider_id: int, generation: int) -> None:
+        """The transaction changes a provider at this generation, and does not advance it."""
+        self._seen_generations[provider_id] = generation
+
+    def build(self) -> ChangeRecord | None:
+        """The record; None if the transaction changed nothing."""
         used = {provider for provider, _ in self._usage} & self._providers
         kinds = {**self._kinds, EventKind.ALLOCATIONS: used} if used else self._kinds
-        # Whoever reads a provider anew needs no sums for it.
         record = ChangeRecord(
+            # A reader that reads a provider again needs no differences for it.
             usage=[
-                (provider, class_, delta)
-                for (provider, class_), delta in self._usage.items()
-                if delta and provider not in self._providers
+                (provider, class_, difference)
+                for (provider, class_), difference in self._usage.items()
+                if difference and provider not in self._providers
             ],
             generations=list(self._generations.items()),
             providers=sorted(self._providers),
             classes=sorted(self._classes),
             traits=sorted(self._traits),
             kinds={kind.value: sorted(ids) for kind, ids in kinds.items()},
-            gone=self._gone,
-            moved=list(self._moved.items()),
-            seen=list(self._seen.items()),
+            deleted=self._deleted,
+            former_roots=list(self._former_roots.items()),
+            seen_generations=list(self._seen_generations.items()),
         )
         return None if record == _NOTHING else record
 

@@ -1,10 +1,12 @@
 """The tables: OpenStack Placement's, column by column, and roost's own beside them.
 
-An existing Placement database is adopted in place and can be handed back, so nothing of
-Placement's is added, renamed or left out. What roost adds carries the prefix `roost_`.
+roost adopts an existing Placement database in place, and an operator can go back to Placement. So
+Placement's tables and columns are exactly Placement's. Tables that roost adds carry the prefix
+`roost_`.
 """
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -27,7 +29,7 @@ from sqlalchemy.dialects.mysql import MEDIUMTEXT
 
 metadata = MetaData()
 
-# InnoDB has transactions; a server may be configured with another default.
+# roost needs transactions, and a server may be configured with another default engine.
 INNODB = "InnoDB"
 
 
@@ -45,7 +47,7 @@ resource_providers = Table(
     Column("generation", Integer),
     Column("root_provider_id", Integer),
     Column("parent_provider_id", Integer),
-    # In this order: MySQL numbers the names of constraints.
+    # The order matters: MySQL names these constraints by number.
     ForeignKeyConstraint(["parent_provider_id"], ["resource_providers.id"]),
     ForeignKeyConstraint(["root_provider_id"], ["resource_providers.id"]),
     UniqueConstraint("uuid", name="uniq_resource_providers0uuid"),
@@ -55,8 +57,14 @@ resource_providers = Table(
     mysql_engine=INNODB,
 )
 
-# Old releases of Placement left it empty, which is where counting begins.
+# Old releases of Placement left the column NULL, which counts as 0.
 provider_generation = func.coalesce(resource_providers.c.generation, 0)
+
+
+def last_modified(table: Table) -> Any:
+    """When a row was last written; NULL where the row has no times."""
+    return func.coalesce(table.c.updated_at, table.c.created_at)
+
 
 inventories = Table(
     "inventories",
@@ -208,22 +216,22 @@ resource_provider_aggregates = Table(
 PLACEMENT_TABLES = tuple(metadata.tables.values())
 
 # ---------------------------------------------------------------------------------------------
-# roost's own: the change feed, and answers that are kept
+# roost's own tables: the change feed, and the answers to placements with an idempotency key
 
-# One row for each process that writes. The id is drawn at random, so that a row which vanished
-# (removed, or lost with a restored backup) is never mistaken for one that came later.
+# One row for each process that writes. The id is random, so a reader never mistakes a new row for
+# one that vanished (because it was removed, or because a backup was restored).
 roost_writers = Table(
     "roost_writers",
     metadata,
     Column("id", BigInteger, primary_key=True, autoincrement=False),
     Column("token", String(36), nullable=False),
-    Column("sequence", BigInteger, nullable=False),  # of its newest record
+    Column("sequence", BigInteger, nullable=False),  # the number of its newest record
     Column("updated_at", DateTime),  # by the database's clock
     UniqueConstraint("token", name="uniq_roost_writers0token"),
     mysql_engine=INNODB,
 )
 
-# What each write transaction changed, numbered for each writer without gaps.
+# The change record of each write transaction. Each writer numbers its records without gaps.
 roost_changes = Table(
     "roost_changes",
     metadata,
@@ -233,8 +241,8 @@ roost_changes = Table(
     mysql_engine=INNODB,
 )
 
-# What was answered to placements that carry a key, so that a repeated one gets the same answer.
-# Keys are what clients make up; as digests they are equal here exactly if they are equal there.
+# Answers to placements with an idempotency key, so that a repeated request gets the same answer.
+# Clients choose the keys. Digests of keys are equal exactly where the keys are, on every database.
 roost_placements = Table(
     "roost_placements",
     metadata,

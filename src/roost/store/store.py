@@ -1,4 +1,4 @@
-"""The store: the tables behind one door."""
+"""`Store`: the one way for the rest of roost to read and write the database."""
 
 import logging
 import os
@@ -23,19 +23,19 @@ from roost.store.connection.driver_errors import (
     converting_errors,
 )
 from roost.store.connection.engine import EngineOptions
-from roost.store.feed.history import Recorded, read_records
+from roost.store.feed.history import HistoryEntry, read_history
 from roost.store.feed.positions import FeedPosition
 from roost.store.feed.reader import Feed
 from roost.store.feed.writer import Writer
-from roost.store.tables.id_cache import IdCache
 from roost.store.tables.idempotency import StoredPlacement, read_stored_placement
 from roost.store.tables.reads import Reads
+from roost.store.tables.session import IdCache
 from roost.store.transaction import Transaction
 
 LOG = logging.getLogger(__name__)
 
 RETRY_COUNT_DEFAULT = 10
-# A server that is away is reported soon; a restarted one costs one try.
+# An unreachable server is reported soon; one that was restarted costs one attempt.
 CONNECT_RETRY_COUNT = 2
 _PAUSE_SECONDS_MIN = 0.005
 _PAUSE_SECONDS_MAX = 0.5
@@ -44,19 +44,19 @@ Result = TypeVar("Result")
 
 
 class Store:
-    """Reads and writes of one database. One for each process; any number of threads may use it."""
+    """Reads and writes one database. Each process has one, which all of its threads share."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._writer = Writer(database)
         self._feed = Feed(database, self._writer)
         self.reads = Reads(database)
-        self._id_cache: tuple[int | None, IdCache] = None, IdCache()  # of one registration
-        _forget_after_fork(self)
+        self._id_cache: tuple[int | None, IdCache] = None, IdCache()  # valid for this writer id
+        _reset_after_fork(self)
 
     @classmethod
     def open(cls, url: str, **options: Any) -> Self:
-        """The store of the database at `url`, for the options of `EngineOptions`.
+        """The store of the database at `url`; `options` are those of `EngineOptions`.
 
         Neither connects nor migrates: see `roost.store.migrations.migrate`.
         """
@@ -76,21 +76,24 @@ class Store:
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """One transaction: committed with its change record on leaving, or not at all."""
+        """One write transaction, committed with its change record at the end of the block.
+
+        If the block raises, nothing is written. A transaction never contains another one.
+        """
         self._writer.register()
         with self._database.write() as connection:
             transaction = Transaction(connection, self._current_id_cache())
             yield transaction
             transaction.flush()
-            record = transaction.announcement.record()
+            record = transaction.changes.build()
             if record is None:
                 connection.commit()
             else:
                 self._writer.commit(connection, record)
 
     def _current_id_cache(self) -> IdCache:
-        registration, ids = self._id_cache
-        if registration != self._writer.id:
+        writer_id, ids = self._id_cache
+        if writer_id != self._writer.id:
             ids = IdCache()
             self._id_cache = self._writer.id, ids
         return ids
@@ -111,8 +114,8 @@ class Store:
                 raise LostRace(str(error)) from error
             except driver.DBConnectionError as error:
                 # Reads must not stay with a server that writes had to leave.
-                self._database.leave_readers()
-                self._feed.leave()
+                self._database.renew_readers()
+                self._feed.reconnect()
                 raise ConnectionLost(error) from error
 
     def run(
@@ -141,55 +144,55 @@ class Store:
             time.sleep(random.uniform(0, pause))
 
     # -----------------------------------------------------------------------------------------
-    # Looking
+    # Reading
 
-    def look(self, question: Callable[[Connection], Result]) -> Result:
-        """The answer to several statements of whoever inspects the tables, as of one moment."""
-        return self._database.read_snapshot(question)
+    def look(self, query: Callable[[Connection], Result]) -> Result:
+        """The result of several statements that see one snapshot, to inspect the tables."""
+        return self._database.read_snapshot(query)
 
     def stored_placement(self, key_digest: str) -> StoredPlacement | None:
-        """What was answered under a key."""
+        """The answer stored under an idempotency key."""
         return self._database.read(lambda connection: read_stored_placement(connection, key_digest))
 
     # -----------------------------------------------------------------------------------------
-    # Following
+    # The change feed
 
     def reach(self) -> None:
-        """Ask the database for something small, the way that requests do."""
+        """Raise `Unavailable` if the database does not answer a small read, as requests make."""
         self._feed.reach()
 
     def position(self) -> FeedPosition:
-        """Where the change feed is."""
+        """The newest position of the change feed."""
         with converting_errors():
             return self._feed.position()
 
-    def records_since(self, position: FeedPosition) -> Sequence[Recorded] | None:
-        """What was recorded since, in order; None where it is no longer known."""
-        return self._database.read_snapshot(lambda connection: read_records(connection, position))
+    def records_since(self, position: FeedPosition) -> Sequence[HistoryEntry] | None:
+        """The records after a position, in order; None where they are no longer known."""
+        return self._database.read_snapshot(lambda connection: read_history(connection, position))
 
     def load(self) -> tuple[FeedPosition, Rows]:
-        """Every row of the tables, and the position in the change feed that belongs to them."""
+        """Every row of the tables, and the feed position that belongs to them."""
         with converting_errors():
             return self._feed.load()
 
     def changes_since(self, position: FeedPosition) -> tuple[FeedPosition, Changes] | None:
-        """What happened since, or None where only `load` can tell."""
+        """What changed since a position; None where the feed cannot tell and `load` must."""
         with converting_errors():
             return self._feed.changes_since(position)
 
     def own_changes(self, position: FeedPosition) -> tuple[FeedPosition, Changes] | None:
-        """The next change after a position, if it is known without asking the database."""
+        """The next change of this process after a position, if no read is needed for it."""
         return self._feed.own_changes(position)
 
     def _after_fork(self) -> None:
-        # The connections and the row in roost_writers belong to the parent process.
+        # The connections, and the row in roost_writers, belong to the parent process.
         self._database.dispose(close=False)
         self._database.reset()
         self._writer.reset()
         self._feed.reset()
 
 
-def _forget_after_fork(store: Store) -> None:
+def _reset_after_fork(store: Store) -> None:
     reference = weakref.ref(store)
 
     def after_in_child() -> None:

@@ -1,9 +1,9 @@
-"""One write transaction, and the tables that a unit of work may touch through it."""
+"""`Transaction`: one write transaction, with an attribute for each kind of table."""
 
 from functools import cached_property
 
 from roost.store.change_record import ChangeRecord
-from roost.store.feed.positions import FeedPosition, read_unseen
+from roost.store.feed.positions import FeedPosition, read_records_after
 from roost.store.feed.reader import RECORDS_MAX
 from roost.store.tables.aggregates import Aggregates
 from roost.store.tables.allocations import Allocations
@@ -62,5 +62,5 @@ class Transaction(Session):
 
     def records_since(self, position: FeedPosition) -> list[ChangeRecord] | None:
         """What all writers committed after a position; None if the feed cannot tell any more."""
-        found = read_unseen(self.connection, position, RECORDS_MAX)
+        found = read_records_after(self.connection, position, RECORDS_MAX)
         return None if found is None else [each.record for each in found[1]]

@@ -1,9 +1,9 @@
-"""Placement's own tables, as a release of OpenStack Placement left them.
+"""Adopts a database that a release of OpenStack Placement left behind.
 
-Which revision they have is told by Placement's `alembic_version`. Adopting them adds what newer
-releases of Placement added and roost needs, and fills in what old releases left empty. Nothing is
-removed or renamed, and `alembic_version` says what is true afterwards: any later Placement goes on
-from there.
+Placement's table `alembic_version` names the revision of its tables. Adoption adds the tables and
+columns of later revisions that roost needs, and fills in what old releases left empty. It removes
+and renames nothing, and leaves the true revision in `alembic_version`, from which any later
+Placement can continue.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,40 +17,40 @@ from roost.model import Value
 from roost.store.adoption.backfill import (
     MissingRoots,
     create_consumers,
-    missing_roots,
-    name_row,
+    ensure_owner,
+    find_missing_roots,
     set_roots,
 )
 from roost.store.schema import PLACEMENT_TABLES, consumer_types, consumers, projects, users
 
-# Placement's revisions, oldest first. Train ended with the third, Xena brought the fourth.
+# Placement's revisions, oldest first. Train ended with the third, Xena added the fourth.
 REVISIONS = ("b4ed3a175331", "611cd6dffd7b", "b5c396305c25", "422ece571366", "a082b8bb98d0")
 NEWEST = REVISIONS[-1]
 
-# From this one on the tables have every column. The revision after it only drops indexes that
-# are there twice, which is left to Placement.
+# From this revision on the tables have every column. The next one only drops redundant indexes,
+# which roost leaves to Placement.
 WITH_EVERY_COLUMN = "422ece571366"
 
 VERSION_TABLE = "alembic_version"
 ROOST_VERSION_TABLE = "roost_alembic_version"
 
-# An index that the newest revision has no more.
+# Table and name of an index that the newest revision dropped.
 _DROPPED_INDEX = ("resource_providers", "resource_providers_uuid_idx")
 
 ZEROS = "00000000-0000-0000-0000-000000000000"
 
 
 class IncompleteIds(Value, frozen=True, kw_only=True):
-    """Whose the consumers are that old releases wrote without a project and a user."""
+    """The project and the user of consumers that old releases stored without them."""
 
     project: str = ZEROS
     user: str = ZEROS
 
 
 def revision(connection: Connection) -> str | None:
-    """The revision of Placement's tables; None where there are none.
+    """The revision of Placement's tables; None if there are none.
 
-    Raises `Unavailable` where the tables are not those of a Placement that roost knows.
+    Raises `Unavailable` if the tables are not those of a Placement that this roost knows.
     """
     inspector = sa.inspect(connection)
     tables = set(inspector.get_table_names())
@@ -65,10 +65,10 @@ def revision(connection: Connection) -> str | None:
             )
         _refuse_incomplete(stamps[0], _missing_columns(inspector, present))
         return stamps[0]
-    # Roost's version table comes first and Placement's last where roost creates the tables: so
-    # this is its own work, which was interrupted on a database that cannot undo it.
-    begun = ROOST_VERSION_TABLE in tables and VERSION_TABLE not in tables
-    if not present or (begun and _missing_columns(inspector, present)):
+    # When roost creates the tables, its own version table comes first and Placement's last. So
+    # this is the work of a roost that was interrupted, on a database that cannot roll it back.
+    interrupted = ROOST_VERSION_TABLE in tables and VERSION_TABLE not in tables
+    if not present or (interrupted and _missing_columns(inspector, present)):
         return None
     return _recognised(inspector, tables, present)
 
@@ -78,18 +78,19 @@ def has_every_column(found: str) -> bool:
 
 
 def adopt(connection: Connection, incomplete: IncompleteIds, *, is_first: bool) -> None:
-    """Bring the tables of an older Placement to what roost needs. Harmless when done twice.
+    """Upgrade the tables of an older Placement to what roost needs. Idempotent.
 
-    Only the first time are the rows looked at, which takes a while: Placement itself refuses to
-    leave gaps in them since Train.
+    Only the first run checks the rows, which takes a while. Later ones need not: since Train,
+    Placement itself stores complete rows.
     """
     found = revision(connection)
     if found is None or (has_every_column(found) and not is_first):
         return
-    # First all that may be refused, then rows, then tables: not every database undoes the latter.
-    roots = missing_roots(connection)
-    _refuse_circles(roots)
-    set_roots(connection, roots.found)
+    # First everything that may refuse, then rows, then tables, because not every database can roll
+    # back the creation of a table.
+    missing = find_missing_roots(connection)
+    _refuse_loops(missing)
+    set_roots(connection, missing.roots)
     _create_missing_consumers(connection, incomplete)
     tables = set(sa.inspect(connection).get_table_names())
     if not has_every_column(found):
@@ -99,7 +100,7 @@ def adopt(connection: Connection, incomplete: IncompleteIds, *, is_first: bool) 
 
 
 def stamp(connection: Connection, found: str) -> None:
-    """Let Placement's own table say which revision its tables have."""
+    """Write the revision of Placement's tables to its own version table."""
     if VERSION_TABLE not in sa.inspect(connection).get_table_names():
         sa.Table(
             VERSION_TABLE,
@@ -120,7 +121,7 @@ def _stamps(connection: Connection) -> list[str]:
 
 
 # ---------------------------------------------------------------------------------------------
-# What is refused
+# Refusals
 
 
 def _refuse_unknown(stamps: Sequence[str]) -> None:
@@ -143,18 +144,18 @@ def _refuse_incomplete(found: str, missing: Sequence[str]) -> None:
         )
 
 
-def _refuse_circles(roots: MissingRoots) -> None:
-    if roots.in_circles:
-        some = ", ".join(sorted(roots.in_circles)[:3])
+def _refuse_loops(missing: MissingRoots) -> None:
+    if missing.in_loops:
+        some = ", ".join(sorted(missing.in_loops)[:3])
         raise Unavailable(
-            f"{len(roots.in_circles)} providers have no root and are below each other in a circle "
+            f"{len(missing.in_loops)} providers have no root and are below each other in a circle "
             f"({some}): set resource_providers.parent_provider_id of one of them to NULL, then run "
             "`roost db sync` again. Nothing was changed."
         )
 
 
 # ---------------------------------------------------------------------------------------------
-# Recognising tables
+# Recognising tables without a version
 
 
 _CONSUMER_TYPE_PARTS = {
@@ -181,10 +182,10 @@ def _absent(wanted: Sequence[str], found: Sequence[str]) -> list[str]:
 
 
 def _recognised(inspector: sa.Inspector, tables: set[str], present: set[str]) -> str:
-    """The revision of tables that nobody stamped, told by what they look like."""
-    strangers = {name for name in tables - present if not name.startswith("roost_")}
+    """The revision of tables without a version, recognised by their columns and indexes."""
+    foreign = {name for name in tables - present if not name.startswith("roost_")}
     missing = set(_missing_columns(inspector, present))
-    if strangers - {VERSION_TABLE} or missing - _CONSUMER_TYPE_PARTS:
+    if foreign - {VERSION_TABLE} or missing - _CONSUMER_TYPE_PARTS:
         raise Unavailable(
             "There are tables of Placement without a version in alembic_version, and they are not "
             "those that roost knows: stamp them with `placement-manage db stamp`, or begin with an "
@@ -198,14 +199,14 @@ def _recognised(inspector: sa.Inspector, tables: set[str], present: set[str]) ->
 
 
 # ---------------------------------------------------------------------------------------------
-# What is added
+# Additions
 
 
 def _create_missing_consumers(connection: Connection, incomplete: IncompleteIds) -> None:
     def project_and_user() -> Mapping[str, int]:
         return {
-            "project_id": name_row(connection, projects, incomplete.project, _now()),
-            "user_id": name_row(connection, users, incomplete.user, _now()),
+            "project_id": ensure_owner(connection, projects, incomplete.project, _now()),
+            "user_id": ensure_owner(connection, users, incomplete.user, _now()),
         }
 
     create_consumers(connection, project_and_user, _now())
@@ -216,9 +217,10 @@ def _now() -> datetime:
 
 
 def _add_consumer_types(connection: Connection, tables: set[str]) -> None:
-    """The table of Placement's fourth revision, and the column that refers to it.
+    """Add the table of Placement's fourth revision, and the column that refers to it.
 
-    Each part by itself, since a database without transactions for tables may have stopped here.
+    Each part only if it is missing: an earlier run may have been interrupted between two parts, on
+    a database that cannot roll back the creation of a table.
     """
     if consumer_types.name not in tables:
         consumer_types.create(connection)
@@ -228,7 +230,7 @@ def _add_consumer_types(connection: Connection, tables: set[str]) -> None:
         key = "consumers_consumer_type_id_fkey"
         target = f"REFERENCES {consumer_types.name} (id)"
         if connection.dialect.name == "mysql":
-            # It reads over a reference in the definition of a column.
+            # MySQL ignores a reference in the definition of a column.
             parts = f"{column} INTEGER, ADD CONSTRAINT {key} FOREIGN KEY ({column}) {target}"
         else:
             parts = f"{column} INTEGER CONSTRAINT {key} {target}"

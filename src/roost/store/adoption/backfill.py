@@ -1,6 +1,6 @@
-"""What old releases of Placement left empty, filled in: root providers and consumers.
+"""Fills in what old releases of Placement left empty: root providers, and rows of consumers.
 
-Adopting a database and repairing one do the same, so it is here once.
+Used both to adopt a database and to repair one.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,50 +10,50 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Table, case, func, insert, literal, select, update
 
 from roost.model import Value
+from roost.store.connection.statements import chunks
 from roost.store.schema import allocations, consumers, resource_providers
-from roost.store.tables.index_rows import chunks
 
 _providers = resource_providers
 
 
 class MissingRoots(Value, frozen=True, kw_only=True):
-    """Providers without a root."""
+    """Providers whose row names no root."""
 
-    found: Mapping[int, int]  # provider id -> the id of what its root is, told by its parents
-    in_circles: frozenset[str]  # UUIDs of providers that are below each other
+    roots: Mapping[int, int]  # provider id -> the id of its root, according to the parents
+    in_loops: frozenset[str]  # UUIDs of providers whose parents form a loop
 
 
-def tops(parents: Mapping[int, int | None]) -> dict[int, int | None]:
-    """For each provider the one at the top of its parents; None for those below a circle.
+def roots_by_parents(parents: Mapping[int, int | None]) -> dict[int, int | None]:
+    """The root of each provider, found by following the parents; None if these form a loop.
 
-    A parent that does not exist is none.
+    A parent that does not exist counts as none.
     """
-    found: dict[int, int | None] = {}
+    roots: dict[int, int | None] = {}
     for start in parents:
         path = []
-        place = start
+        id = start
         on_path = set()
-        while place not in found:
-            if place in on_path:
-                found[place] = None
+        while id not in roots:
+            if id in on_path:
+                roots[id] = None
                 break
-            path.append(place)
-            on_path.add(place)
-            parent = parents[place]
+            path.append(id)
+            on_path.add(id)
+            parent = parents[id]
             if parent is None or parent not in parents:
-                found[place] = place
+                roots[id] = id
                 break
-            place = parent
-        top = found[place]
+            id = parent
+        root = roots[id]
         for each in path:
-            found[each] = top
-    return found
+            roots[each] = root
+    return roots
 
 
-def missing_roots(connection: Connection) -> MissingRoots:
+def find_missing_roots(connection: Connection) -> MissingRoots:
     some = select(_providers.c.id).where(_providers.c.root_provider_id.is_(None)).limit(1)
     if connection.scalar(some) is None:
-        return MissingRoots(found={}, in_circles=frozenset())
+        return MissingRoots(roots={}, in_loops=frozenset())
     rows = connection.execute(
         select(
             _providers.c.id,
@@ -62,16 +62,16 @@ def missing_roots(connection: Connection) -> MissingRoots:
             _providers.c.root_provider_id,
         )
     ).all()
-    top_of = tops({row.id: row.parent_provider_id for row in rows})
+    roots = roots_by_parents({row.id: row.parent_provider_id for row in rows})
     rootless = [row for row in rows if row.root_provider_id is None]
     return MissingRoots(
-        found={row.id: top for row in rootless if (top := top_of[row.id]) is not None},
-        in_circles=frozenset(row.uuid for row in rootless if top_of[row.id] is None),
+        roots={row.id: root for row in rootless if (root := roots[row.id]) is not None},
+        in_loops=frozenset(row.uuid for row in rootless if roots[row.id] is None),
     )
 
 
 def set_roots(connection: Connection, roots: Mapping[int, int]) -> None:
-    """Write the root of each of these providers, many with one statement."""
+    """Write the roots of these providers (root id by provider id), many with one statement."""
     for ids in chunks(roots):
         root = case({id: roots[id] for id in ids}, value=_providers.c.id)
         connection.execute(
@@ -79,6 +79,7 @@ def set_roots(connection: Connection, roots: Mapping[int, int]) -> None:
         )
 
 
+# Whether an allocation belongs to a consumer that has no row.
 WITHOUT_CONSUMER = ~(
     select(literal(1)).where(consumers.c.uuid == allocations.c.consumer_id).correlate(allocations)
 ).exists()
@@ -87,9 +88,10 @@ WITHOUT_CONSUMER = ~(
 def create_consumers(
     connection: Connection, project_and_user: Callable[[], Mapping[str, int]], now: datetime
 ) -> int:
-    """A record for each consumer that holds something and has none; how many there were.
+    """Add a row for each consumer that has allocations but no row; returns their number.
 
-    `project_and_user` gives the ids for `project_id` and `user_id`, and is asked only if needed.
+    `project_and_user` returns the values of `project_id` and `user_id`. It is called only if
+    there is a row to add.
     """
     some = select(allocations.c.id).where(WITHOUT_CONSUMER).limit(1)
     if connection.scalar(some) is None:
@@ -104,7 +106,7 @@ def create_consumers(
             literal(now, sa.DateTime),
         )
         .where(WITHOUT_CONSUMER)
-        # What the database holds for equal is one consumer: MySQL ignores case.
+        # UUIDs that the database considers equal are one consumer: MySQL ignores case.
         .group_by(allocations.c.consumer_id)
     )
     columns = ["uuid", "project_id", "user_id", "generation", "created_at"]
@@ -114,8 +116,8 @@ def create_consumers(
     return added.rowcount
 
 
-def name_row(connection: Connection, table: Table, external_id: str, now: datetime) -> int:
-    """The id of a project or a user, which is added if it is not there."""
+def ensure_owner(connection: Connection, table: Table, external_id: str, now: datetime) -> int:
+    """The id of a project or a user, which is added if the table lacks it."""
     wanted = select(table.c.id).where(table.c.external_id == external_id)
     found = connection.scalar(wanted)
     if found is None:

@@ -1,15 +1,16 @@
-"""The two ways into the database: transactions that write, and reads."""
+"""The two ways into the database: write transactions and reads."""
 
 import contextlib
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
 from oslo_db import exception as driver  # type: ignore[import-untyped]
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine, QueuePool, event
 
-from roost.store.connection import pool_metrics
+from roost.observe import metrics
 from roost.store.connection.driver_errors import converting_errors
 from roost.store.connection.engine import (
     SNAPSHOT_BEGIN,
@@ -22,71 +23,133 @@ from roost.store.connection.engine import (
 Result = TypeVar("Result")
 
 # A server that was restarted leaves dead connections in the pool. The first one that is found
-# empties the pool, so that the second try is on a fresh connection.
+# empties the pool, so the second attempt gets a fresh connection.
 READ_ATTEMPTS = 2
 
 
+class NestedWrite(RuntimeError):
+    """A thread inside a write transaction began another one.
+
+    On SQLite the thread would wait for itself forever. On a server it may do so too, for a row
+    that its outer transaction has locked. So this is an error of the program on every database.
+    """
+
+
 class Database:
-    """Connections, and how transactions begin and end on them."""
+    """The connections to one database, and how transactions begin and end on them."""
 
     def __init__(self, url: str, options: EngineOptions) -> None:
         self.options = options
         self.engine = create_engine(url, options)
         self.reader = create_reader(url, options)
-        pool_metrics.register(self.engine, "write")
-        pool_metrics.register(self.reader, "read")
+        _count_connections(self.engine, "write")
+        _count_connections(self.reader, "read")
         self.dialect = self.engine.dialect.name
         self.reset()
 
     def reset(self) -> None:
-        # SQLite lets one transaction write at a time, and makes the others poll for their turn.
-        # Threads of one process rather queue here.
+        """Forget which threads write: those of the parent are not in a forked process."""
+        # SQLite lets one transaction write at a time and makes the others poll for their turn.
+        # The threads of one process queue here instead.
         self._gate: contextlib.AbstractContextManager[object] = (
             threading.Lock() if self.dialect == "sqlite" else contextlib.nullcontext()
         )
+        self._thread = threading.local()
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction. The caller commits; what is not committed is rolled back."""
-        with self._gate, self.engine.connect() as connection:
+        """A write transaction. The caller commits; anything uncommitted is rolled back.
+
+        Raises `NestedWrite` if this thread is inside a write transaction already.
+        """
+        self.check_may_write()
+        self._thread.is_writing = True
+        try:
+            with self._gate, self._begin() as connection:
+                yield connection
+        finally:
+            self._thread.is_writing = False
+
+    def check_may_write(self) -> None:
+        """Raise `NestedWrite` if this thread is inside a write transaction."""
+        if getattr(self._thread, "is_writing", False):
+            raise NestedWrite("this thread is inside a write transaction already")
+
+    @contextmanager
+    def write_after_lost_commit(self) -> Iterator[Connection]:
+        """A write transaction inside one whose connection was lost during COMMIT.
+
+        Not for SQLite, which has no connection to lose.
+        """
+        with self._begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _begin(self) -> Iterator[Connection]:
+        with self.engine.connect() as connection:
             connection.execution_options(**{WRITES: True})
             with connection.begin():
                 yield connection
 
-    def read(self, question: Callable[[Connection], Result]) -> Result:
-        """The answer to one statement: no transaction, one round trip."""
-        return self._answer(question, snapshot=False)
+    def read(self, query: Callable[[Connection], Result]) -> Result:
+        """The result of one statement: no transaction, one round trip."""
+        return self._read(query, snapshot=False)
 
-    def read_snapshot(self, question: Callable[[Connection], Result]) -> Result:
-        """The answer to several statements, all as of one moment."""
-        return self._answer(question, snapshot=True)
+    def read_snapshot(self, query: Callable[[Connection], Result]) -> Result:
+        """The result of several statements that all see one snapshot."""
+        return self._read(query, snapshot=True)
 
-    def _answer(self, question: Callable[[Connection], Result], *, snapshot: bool) -> Result:
+    def _read(self, query: Callable[[Connection], Result], *, snapshot: bool) -> Result:
         with converting_errors():
             for _ in range(READ_ATTEMPTS - 1):
                 with contextlib.suppress(driver.DBConnectionError):
-                    return self._ask(question, snapshot=snapshot)
-            return self._ask(question, snapshot=snapshot)
+                    return self._read_once(query, snapshot=snapshot)
+            return self._read_once(query, snapshot=snapshot)
 
-    def _ask(self, question: Callable[[Connection], Result], *, snapshot: bool) -> Result:
+    def _read_once(self, query: Callable[[Connection], Result], *, snapshot: bool) -> Result:
         with self.reader.connect() as connection:
             if not snapshot:
-                return question(connection)
+                return query(connection)
             connection.exec_driver_sql(SNAPSHOT_BEGIN[self.dialect])
             try:
-                result = question(connection)
+                result = query(connection)
                 connection.exec_driver_sql("COMMIT")
             except BaseException:
-                # The pool resets nothing, so a connection with a transaction open must not
-                # go back to it.
+                # The pool resets nothing, so a connection with an open transaction must not
+                # return to it.
                 connection.invalidate()
                 raise
             return result
 
-    def leave_readers(self) -> None:
+    def renew_readers(self) -> None:
         """Read through new connections from now on."""
         self.reader.dispose()
 
     def dispose(self, *, close: bool = True) -> None:
         self.engine.dispose(close=close)
         self.reader.dispose(close=close)
+
+
+def _count_connections(engine: Engine, pool_name: str) -> None:
+    """Keep the metrics of an engine's pool: the connections in use, and how many there may be."""
+    used = metrics.CONNECTIONS_USED.labels(pool_name)
+    metrics.CONNECTIONS_MAX.labels(pool_name).set(_connections_max(engine))
+
+    # Each checkout is followed by one checkin, even where the connection broke.
+    def checked_out(*_: object) -> None:
+        used.inc()
+
+    def checked_in(*_: object) -> None:
+        used.dec()
+
+    event.listen(engine, "checkout", checked_out)
+    event.listen(engine, "checkin", checked_in)
+
+
+def _connections_max(engine: Engine) -> float:
+    pool = engine.pool
+    assert isinstance(pool, QueuePool)
+    # 0 and -1 mean no limit.
+    if pool.size() == 0 or pool._max_overflow < 0:
+        return math.inf
+    return pool.size() + pool._max_overflow

@@ -1,8 +1,8 @@
-"""What goes wrong in a database, told apart by what to do about it.
+"""Errors of the database, classified by how to react to them.
 
-oslo.db turns driver errors into its own (DBDeadlock, DBDuplicateEntry, ...). Here is what it
-leaves out, and the one place that says what is worth another try and what means that the
-database is away.
+oslo.db converts driver errors to its own (DBDeadlock, DBDuplicateEntry, ...). This module adds
+filters for those that oslo.db leaves alone. It is also the one place that says which errors are
+worth a retry, and which mean that the database is unavailable.
 """
 
 from collections.abc import Iterator
@@ -28,8 +28,8 @@ class ConnectionLost(Unavailable):
         super().__init__(f"The database cannot be reached, or written: {error}")
 
 
-# The unit was rolled back as a whole, and running it again sees what got in its way: a lost
-# race, or a row that appeared (duplicate) or vanished (reference) since the unit looked.
+# The whole unit was rolled back, and its next run sees what it collided with: a lost race, or a
+# row that appeared (duplicate) or vanished (reference) after the unit had read.
 RETRYABLE = (
     LostRace,
     driver.DBDeadlock,
@@ -40,9 +40,9 @@ RETRYABLE = (
 
 _SERIALIZATION_FAILURE = "40001"  # the SQLSTATE of a transaction that lost a race
 # SQLSTATE classes: connection, out of resources, shutting down or starting.
-_POSTGRESQL_AWAY = ("08", "53", "57P")
+_POSTGRESQL_UNAVAILABLE = ("08", "53", "57P")
 
-# A database that is there and cannot be used: full, broken or read-only.
+# A database that answers and cannot be used: full, broken or read-only.
 _UNUSABLE = (
     *("readonly database", "disk is full", "disk I/O error", "malformed"),
     *("(1021,", "(1114,"),
@@ -50,7 +50,7 @@ _UNUSABLE = (
 _NO_TABLES = ("(1146,", "UndefinedTable")
 
 
-# What oslo.db leaves out, told to its own registry, which asks these before its general rules.
+# Filters that oslo.db lacks, added to its registry, which applies them before its general ones.
 
 
 @exc_filters.filters("postgresql", sql.OperationalError, r".*")  # type: ignore[untyped-decorator]
@@ -58,8 +58,8 @@ def _postgresql_failure(error: sql.OperationalError, *_: object) -> None:
     state = getattr(error.orig, "sqlstate", None)
     if state == _SERIALIZATION_FAILURE:
         raise driver.DBDeadlock(error)
-    # Whatever the server says has a state. What has none did not come from a server.
-    if state is None or state.startswith(_POSTGRESQL_AWAY):
+    # Every error of a server has a state. One without a state did not come from a server.
+    if state is None or state.startswith(_POSTGRESQL_UNAVAILABLE):
         raise driver.DBConnectionError(error)
 
 
@@ -67,12 +67,12 @@ def _postgresql_failure(error: sql.OperationalError, *_: object) -> None:
 @exc_filters.filters(  # type: ignore[untyped-decorator]
     "mysql", sql.OperationalError, r".*\((1040|1053|1203),"
 )
-def _mysql_away(error: sql.OperationalError, *_: object) -> None:
+def _mysql_unavailable(error: sql.OperationalError, *_: object) -> None:
     raise driver.DBConnectionError(error)
 
 
-# A server that no longer takes writes has a successor. New connections may lead to it, those that
-# are open never will.
+# A server that no longer takes writes has been replaced. New connections may lead to its
+# successor; those that are open never will.
 @exc_filters.filters(  # type: ignore[untyped-decorator]
     "mysql", sql.OperationalError, r".*\((1290|1836),"
 )
@@ -91,13 +91,13 @@ def _sqlite_busy(error: sql.OperationalError, *_: object) -> None:
 
 
 def register(engine: Engine) -> None:
-    """Convert the errors of this engine's driver."""
+    """Convert the driver errors of this engine."""
     exc_filters.register_engine(engine)
 
 
 @contextmanager
 def converting_errors() -> Iterator[None]:
-    """Everything that means "the database is away" leaves as `Unavailable`."""
+    """Raise `Unavailable` for every error which means that the database cannot be used now."""
     try:
         yield
     except (driver.DBDataError, driver.DBInvalidUnicodeParameter) as error:
@@ -107,8 +107,8 @@ def converting_errors() -> Iterator[None]:
     except (driver.DBConnectionError, driver.DBNonExistentDatabase) as error:
         raise Unavailable(f"The database cannot be reached, or written: {error}") from error
     except driver.DBDeadlock as error:
-        # Of a read: on Galera the node could not get in step with the cluster in time. A write
-        # does not come here with it, it is retried.
+        # Only from a read: on Galera the node did not catch up with the cluster in time. A write
+        # is retried before this.
         raise Unavailable(f"The database is not ready: {error}") from error
     except sql.TimeoutError as error:
         metrics.CONNECTION_TIMEOUTS.inc()

@@ -1,9 +1,9 @@
-"""Engines: how each kind of database is opened, and what its sessions are told.
+"""Engines: how each kind of database is opened, and how its sessions are configured.
 
-A store has two engines. Writes run at READ COMMITTED, where every statement sees what is
-committed when it starts: a generation read before a usage is never newer than that usage, on
-every database alike. Reads run in autocommit mode, one round trip each, and open a snapshot
-explicitly where several statements must agree.
+A store has two engines. Writes run at READ COMMITTED, where every statement sees what was
+committed when the statement started: on every database, a generation that was read before a
+usage is never newer than that usage. Reads run in autocommit mode, one round trip each, and
+begin a snapshot explicitly where several statements must agree.
 """
 
 import sqlite3
@@ -16,7 +16,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from roost.model import Value
-from roost.store.connection import driver_errors, prepared
+from roost.store.connection import driver_errors, statements
 
 DRIVERS = {
     "postgresql": "postgresql+psycopg",
@@ -26,19 +26,19 @@ DRIVERS = {
     "mariadb+pymysql": "mysql+pymysql",
 }
 
-# Which extra of the distribution brings the driver.
+# The extra of the distribution that installs the driver, by database.
 EXTRAS = {"postgresql": "postgresql", "mysql": "mysql"}
 
-# How long a writer of another process may hold the SQLite file.
+# How long a connection waits for a writer of another process to release the SQLite file.
 SQLITE_BUSY_SECONDS = 30
 
-# Connections for reads that the change feed keeps to itself, beyond those of the pool.
-KEPT_CONNECTIONS = 2
+# Connections for reads that the change feed holds permanently. They enlarge the pool.
+FEED_CONNECTIONS = 2
 
-# The execution option that marks a transaction which is going to write.
+# The execution option that marks a write transaction.
 WRITES = "roost_writes"
 
-# How a snapshot for several reads begins on an autocommit connection.
+# The statement that begins a snapshot on an autocommit connection.
 SNAPSHOT_BEGIN = {
     "sqlite": "BEGIN",
     "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
@@ -47,50 +47,50 @@ SNAPSHOT_BEGIN = {
 
 
 class InvalidDatabaseUrl(ValueError):
-    """No connection can be made with this URL, whatever the state of the server."""
+    """The URL cannot lead to a connection, whatever the state of the server."""
 
 
 class EngineOptions(Value, frozen=True, kw_only=True):
-    """What can be set, under the names of oslo.db's options."""
+    """The options of a connection, by the names that oslo.db gives them."""
 
     max_pool_size: int | None = 5  # 0 means no limit
     max_overflow: int | None = 50
-    pool_timeout: int | None = None  # seconds; None: the pool's own default
+    pool_timeout: int | None = None  # seconds; None: SQLAlchemy's default
     connection_recycle_time: int = 3600  # seconds
     connection_parameters: str = ""  # added to the URL: "a=b&c=d"
     mysql_sql_mode: str = "TRADITIONAL"
-    # None: wait for the cluster's earlier writes before reading where the server is a member of
-    # a Galera cluster; else the value of wsrep_sync_wait.
+    # The value of wsrep_sync_wait. None: on a member of a Galera cluster, reads wait for the
+    # earlier writes of the cluster.
     mysql_wsrep_sync_wait: int | None = None
     sqlite_synchronous: bool = True
 
 
 def create_engine(url: str | URL, options: EngineOptions = EngineOptions()) -> Engine:  # noqa: B008 - frozen
-    """The engine for transactions, which write."""
+    """The engine for write transactions."""
     url = normalised(url, options.connection_parameters)
     if url.get_backend_name() == "sqlite":
         engine = _sqlite(url, options)
         event.listen(engine, "begin", _begin_sqlite)
-        prepared.register(engine)
+        statements.register(engine)
         return engine
-    # `Database.write` ends every transaction before it gives the connection back, so that
-    # another ROLLBACK would waste a round trip.
+    # `Database.write` ends every transaction before it returns the connection to the pool, so a
+    # ROLLBACK by the pool would waste a round trip.
     engine = _server(url, options, isolation_level="READ COMMITTED", pool_reset_on_return=None)
-    prepared.register(engine)
+    statements.register(engine)
     return engine
 
 
 def create_reader(url: str | URL, options: EngineOptions = EngineOptions()) -> Engine:  # noqa: B008 - frozen
-    """The engine for reads: every statement by itself, unless a snapshot is begun."""
+    """The engine for reads: each statement on its own, except between the ends of a snapshot."""
     url = normalised(url, options.connection_parameters)
     if url.get_backend_name() == "sqlite":
-        return _sqlite(url, options, kept=KEPT_CONNECTIONS)
-    # A returned connection has no transaction open, so ROLLBACK would waste a round trip.
+        return _sqlite(url, options, pool_extra=FEED_CONNECTIONS)
+    # A returned connection has no open transaction, so a ROLLBACK would waste a round trip.
     return _server(
         url,
         options,
         isolation_level="AUTOCOMMIT",
-        kept=KEPT_CONNECTIONS,
+        pool_extra=FEED_CONNECTIONS,
         pool_reset_on_return=None,
         skip_autocommit_rollback=True,
     )
@@ -116,7 +116,7 @@ def normalised(url: str | URL, connection_parameters: str = "") -> URL:
 
 
 def _server(
-    url: URL, options: EngineOptions, *, isolation_level: str, kept: int = 0, **arguments: Any
+    url: URL, options: EngineOptions, *, isolation_level: str, pool_extra: int = 0, **arguments: Any
 ) -> Engine:
     if url.get_backend_name() == "mysql":
         arguments["connect_args"] = _mysql_arguments(url, options)
@@ -124,7 +124,7 @@ def _server(
         url,
         isolation_level=isolation_level,
         pool_recycle=options.connection_recycle_time,
-        **_pool(options, kept),
+        **_pool(options, pool_extra),
         **arguments,
     )
     if url.get_backend_name() == "mysql":
@@ -133,10 +133,10 @@ def _server(
     return engine
 
 
-def _pool(options: EngineOptions, kept: int = 0) -> dict[str, Any]:
+def _pool(options: EngineOptions, extra: int) -> dict[str, Any]:
     settings = {
-        # 0 stays: no limit.
-        "pool_size": options.max_pool_size and options.max_pool_size + kept,
+        # 0 means no limit, and must stay 0.
+        "pool_size": options.max_pool_size and options.max_pool_size + extra,
         "max_overflow": options.max_overflow,
         "pool_timeout": options.pool_timeout,
     }
@@ -148,15 +148,15 @@ def _pool(options: EngineOptions, kept: int = 0) -> dict[str, Any]:
 
 
 def _mysql_arguments(url: URL, options: EngineOptions) -> Mapping[str, Any]:
-    # Standard resource classes start at id 0, which would otherwise mean "the next one".
+    # The ids of standard resource classes start at 0, which would otherwise mean "the next id".
     mode = ",".join(filter(None, [options.mysql_sql_mode, "NO_AUTO_VALUE_ON_ZERO"]))
     arguments: dict[str, Any] = {"sql_mode": mode}
     if url.get_driver_name() == "pymysql":
-        # Only there with the extra.
+        # PyMySQL is an optional dependency.
         from pymysql.constants import CLIENT  # type: ignore[import-untyped]
 
-        # Count the rows that were found, not only those that changed; take several statements
-        # at once.
+        # A row count includes rows that matched and kept their values. Batches are several
+        # statements in one text.
         arguments["client_flag"] = CLIENT.FOUND_ROWS | CLIENT.MULTI_STATEMENTS
     if "charset" not in url.query:
         arguments["charset"] = "utf8mb4"
@@ -164,10 +164,10 @@ def _mysql_arguments(url: URL, options: EngineOptions) -> Mapping[str, Any]:
 
 
 class _MysqlSession:
-    """What each new session is told."""
+    """Configures each new session."""
 
     def __init__(self, options: EngineOptions, isolation_level: str) -> None:
-        # A snapshot, which readers begin explicitly, is one only at REPEATABLE READ.
+        # What a reader begins explicitly is a snapshot only at REPEATABLE READ.
         self._level = "REPEATABLE READ" if isolation_level == "AUTOCOMMIT" else isolation_level
         self._sync_wait = options.mysql_wsrep_sync_wait
         self._known = self._sync_wait is not None
@@ -177,12 +177,12 @@ class _MysqlSession:
             if not self._known:
                 cursor.execute("SHOW VARIABLES LIKE 'wsrep_on'")
                 row = cursor.fetchone()
-                # A read on one node must see what another node has acknowledged.
+                # A read on one node must see every write that another node acknowledged.
                 self._sync_wait = 1 if row is not None and row[1] == "ON" else None
                 self._known = True
             if self._sync_wait is not None:
                 cursor.execute("SET SESSION wsrep_sync_wait = %s", [self._sync_wait])
-            # Said here too, since this comes after what the engine says itself.
+            # Set here too, because this listener runs after the one of SQLAlchemy.
             cursor.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {self._level}")
 
 
@@ -190,22 +190,23 @@ class _MysqlSession:
 # SQLite
 
 
-def _sqlite(url: URL, options: EngineOptions, kept: int = 0) -> Engine:
+def _sqlite(url: URL, options: EngineOptions, pool_extra: int = 0) -> Engine:
     if url.database in (None, "", ":memory:"):
         raise InvalidDatabaseUrl("roost needs a SQLite file: sqlite:////path/to/roost.db")
     engine = sqlalchemy.create_engine(
         url,
         poolclass=sqlalchemy.QueuePool,
-        **_pool(options, kept),
-        # No implicit BEGIN: Python's would come late, and turn a reader into a writer.
+        **_pool(options, pool_extra),
+        # No implicit BEGIN: Python's would come after the first read, and a reader that becomes a
+        # writer cannot wait for its turn.
         connect_args={
             "isolation_level": None,
             "timeout": SQLITE_BUSY_SECONDS,
             "check_same_thread": False,
         },
     )
-    # With a write-ahead log NORMAL survives a crash of the process; only FULL survives a power
-    # failure with nothing lost that was acknowledged.
+    # With a write-ahead log, NORMAL survives a crash of the process. Only FULL keeps every
+    # acknowledged write through a power failure.
     synchronous = "FULL" if options.sqlite_synchronous else "OFF"
 
     def configure(connection: sqlite3.Connection, _record: object) -> None:
@@ -219,7 +220,7 @@ def _sqlite(url: URL, options: EngineOptions, kept: int = 0) -> Engine:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # A write transaction takes the lock at once. One that first read and then wanted to write
-    # could not wait for another writer: its snapshot would be stale.
+    # A write transaction locks the file at once. If it read first, it could not wait for another
+    # writer afterwards, because its snapshot would be stale.
     writes = connection.get_execution_options().get(WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

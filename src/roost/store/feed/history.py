@@ -1,9 +1,9 @@
-"""The change feed as a history: which records there are after a position, one after the other.
+"""The change feed as a history: the records after a position, in one order.
 
-SQLite knows in which order they were written. Elsewhere the feed has an order for each writer, and
-none between writers. But a write moves the generation of the providers that it is about, or says
-which one it saw, so records that are about a common provider have an order, which is the one in
-which they took place.
+SQLite knows the order in which records were written. On other databases the records of one writer
+have an order, and those of different writers do not. But a write advances the generations of the
+providers that it changes, or records the generations that it saw. So records about a common
+provider can be ordered by generation, which is the order in which the writes took place.
 """
 
 import heapq
@@ -14,117 +14,125 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from roost.store.change_record import ChangeRecord
-from roost.store.feed.positions import FeedPosition, Numbered, read_unseen
+from roost.store.feed.positions import FeedPosition, SequencedRecord, read_records_after
 
 
-class Recorded(NamedTuple):
-    """One record, and where that is."""
+class HistoryEntry(NamedTuple):
+    """One record, and the position after it."""
 
     record: ChangeRecord
-    position: FeedPosition  # after it
+    position: FeedPosition
 
 
-def read_records(connection: Connection, position: FeedPosition) -> Sequence[Recorded] | None:
-    """What was recorded after a position, in order; None where it is no longer known."""
-    unseen = read_unseen(connection, position)
-    if unseen is None:
+def read_history(connection: Connection, position: FeedPosition) -> Sequence[HistoryEntry] | None:
+    """The records after a position, in order; None where they are no longer known."""
+    found = read_records_after(connection, position)
+    if found is None:
         return None
-    _, found = unseen
-    ordered = found if connection.dialect.name == "sqlite" else in_order(found)
-    return list(_placed(position, ordered))
+    _, records = found
+    ordered = records if connection.dialect.name == "sqlite" else in_order(records)
+    return list(_with_positions(position, ordered))
 
 
-def _placed(position: FeedPosition, found: Iterable[Numbered]) -> Iterator[Recorded]:
-    for writer, number, record in found:
-        position = {**position, writer: number}
-        for gone, _ in record.removed:
-            position.pop(gone, None)
-        yield Recorded(record, position)
+def _with_positions(
+    position: FeedPosition, records: Iterable[SequencedRecord]
+) -> Iterator[HistoryEntry]:
+    for writer_id, sequence, record in records:
+        position = {**position, writer_id: sequence}
+        for removed, _ in record.removed_writers:
+            position.pop(removed, None)
+        yield HistoryEntry(record, position)
 
 
-def in_order(found: Sequence[Numbered]) -> Iterator[Numbered]:
-    """Those of one writer by number, those of one provider by generation.
+def in_order(records: Sequence[SequencedRecord]) -> Iterator[SequencedRecord]:
+    """The records, those of one writer by sequence number, those of one provider by generation.
 
-    What comes next depends on nothing but what is left, so whoever goes on from a position that
-    lies in between is told the same.
+    The next record depends only on the records that are left. So a client that continues from a
+    position in between is told the same order.
     """
-    waiting: dict[int, deque[Numbered]] = {}
-    for each in found:
-        waiting.setdefault(each.writer, deque()).append(each)
-    left = _Left([each.record for each in found])
-    while waiting:
-        writer = _next_writer({writer: queue[0].record for writer, queue in waiting.items()}, left)
-        each = waiting[writer].popleft()
-        if not waiting[writer]:
-            del waiting[writer]
-        left.remove(each.record)
+    queues: dict[int, deque[SequencedRecord]] = {}
+    for each in records:
+        queues.setdefault(each.writer_id, deque()).append(each)
+    remaining = _RemainingRecords([each.record for each in records])
+    while queues:
+        heads = {writer: queue[0].record for writer, queue in queues.items()}
+        writer = _next_writer(heads, remaining)
+        each = queues[writer].popleft()
+        if not queues[writer]:
+            del queues[writer]
+        remaining.remove(each.record)
         yield each
 
 
-def _next_writer(heads: Mapping[int, ChangeRecord], left: "_Left") -> int:
-    for is_ready in (left.is_next, left.may_be_next):
+def _next_writer(heads: Mapping[int, ChangeRecord], remaining: "_RemainingRecords") -> int:
+    for is_ready in (remaining.is_next, remaining.may_be_next):
         for writer, record in heads.items():
             if is_ready(record):
                 return writer
-    # The id of a provider that is gone was given away again.
+    # The database gave the id of a deleted provider to a new one, so generations say nothing.
     return next(iter(heads))
 
 
-class _Left:
-    """What the records that are left say of providers."""
+class _RemainingRecords:
+    """What the records that have no place in the order yet say about providers."""
 
     def __init__(self, records: Sequence[ChangeRecord]) -> None:
-        self._moves: defaultdict[int, _Numbers] = defaultdict(_Numbers)  # generations, by provider
-        self._sights: defaultdict[int, _Numbers] = defaultdict(_Numbers)  # generations, by provider
-        # How many are about a provider that is gone in the end.
-        self._mentions = Counter({id: 0 for record in records for id, *_ in record.gone})
+        # Generations by provider: those that a record advances to, and those that it only saw.
+        self._advanced: defaultdict[int, _LowestNumber] = defaultdict(_LowestNumber)
+        self._seen: defaultdict[int, _LowestNumber] = defaultdict(_LowestNumber)
+        # For each provider that is deleted in the end: how many records are about it.
+        self._mentions = Counter({id: 0 for record in records for id, *_ in record.deleted})
         for record in records:
             for id, generation in record.generations:
-                self._moves[id].add(generation)
-            for id, generation in record.seen:
-                self._sights[id].add(generation)
-            self._mentions.update(self._gone_of(record))
+                self._advanced[id].add(generation)
+            for id, generation in record.seen_generations:
+                self._seen[id].add(generation)
+            self._mentions.update(self._deleted_among(record))
 
     def remove(self, record: ChangeRecord) -> None:
         for id, generation in record.generations:
-            self._moves[id].remove(generation)
-        for id, generation in record.seen:
-            self._sights[id].remove(generation)
-        self._mentions.subtract(self._gone_of(record))
+            self._advanced[id].remove(generation)
+        for id, generation in record.seen_generations:
+            self._seen[id].remove(generation)
+        self._mentions.subtract(self._deleted_among(record))
 
     def may_be_next(self, record: ChangeRecord) -> bool:
-        """Whether nothing is left that certainly took place before it."""
+        """Whether no remaining record certainly took place before this one."""
         return (
-            all(self._moves[id].lowest == generation for id, generation in record.generations)
-            and all(self._moves[id].lowest > generation for id, generation in record.seen)
-            and all(self._mentions[id] == 1 for id, *_ in record.gone)
+            all(self._advanced[id].lowest == generation for id, generation in record.generations)
+            and all(
+                self._advanced[id].lowest > generation for id, generation in record.seen_generations
+            )
+            and all(self._mentions[id] == 1 for id, *_ in record.deleted)
         )
 
     def is_next(self, record: ChangeRecord) -> bool:
-        """Whether nothing is left either that saw less of a provider.
+        """Whether, besides, no remaining record saw a lower generation of its providers.
 
-        Who gives back locks nobody, so others may have passed it since it looked: that it comes
-        before them is mostly so, and cannot always be.
+        A transaction that deletes allocations locks no provider, so others may have overtaken it
+        after it read the generation. Putting it before them is right most of the time, and not
+        always possible.
         """
         return self.may_be_next(record) and all(
-            self._sights[id].lowest >= generation
-            for pairs in (record.generations, record.seen)
+            self._seen[id].lowest >= generation
+            for pairs in (record.generations, record.seen_generations)
             for id, generation in pairs
         )
 
-    def _gone_of(self, record: ChangeRecord) -> set[int]:
+    def _deleted_among(self, record: ChangeRecord) -> set[int]:
+        """The providers of a record that are deleted in the end."""
         if not self._mentions:
             return set()
-        ids = {id for id, *_ in (*record.generations, *record.seen, *record.usage)}
+        ids = {id for id, *_ in (*record.generations, *record.seen_generations, *record.usage)}
         return self._mentions.keys() & ids.union(record.providers)
 
 
-class _Numbers:
-    """Numbers of which the lowest is known at any time."""
+class _LowestNumber:
+    """A multiset of numbers whose lowest is known at any time."""
 
     def __init__(self) -> None:
         self._heap: list[float] = [float("inf")]
-        self._removed: Counter[float] = Counter()  # those that were not the lowest
+        self._removed: Counter[float] = Counter()  # still in the heap, below its top
 
     def add(self, number: int) -> None:
         heapq.heappush(self._heap, number)

@@ -1,4 +1,4 @@
-"""Records that a reader has not seen, and whether they are all there."""
+"""Positions in the change feed, and the records after one."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,96 +9,99 @@ from roost.store.change_record import ChangeRecord, decode
 from roost.store.feed.writer import KEPT_RECORDS
 from roost.store.schema import roost_changes, roost_writers
 
-# How far a reader has read: writer id -> the number of the last record it knows.
+# How far a reader has read: writer id -> the sequence number of the last record it knows.
 FeedPosition = Mapping[int, int]
 
-# Writers that wrote: writer id -> the number after which, and the one up to which.
-Moved = Mapping[int, tuple[int, int]]
+# Records that a reader lacks: writer id -> the sequence number after which, and up to which.
+SequenceRanges = Mapping[int, tuple[int, int]]
 
 
-class Numbered(NamedTuple):
-    """A record, and where it is."""
+class SequencedRecord(NamedTuple):
+    """A record and its key in `roost_changes`."""
 
-    writer: int
-    number: int
+    writer_id: int
+    sequence: int
     record: ChangeRecord
 
 
 _WRITERS = select(roost_writers.c.id, roost_writers.c.sequence)
 
 
-def read_writers(connection: Connection) -> dict[int, int]:
-    """Where the writers are."""
+def read_position(connection: Connection) -> dict[int, int]:
+    """The newest position: the last sequence number of every writer."""
     return {row.id: row.sequence for row in connection.execute(_WRITERS)}
 
 
 def is_ahead(position: FeedPosition, other: FeedPosition) -> bool:
-    """Whether there is anything up to one position that is not yet known at the other."""
-    return any(number > other.get(writer, 0) for writer, number in position.items())
+    """Whether `position` includes any record that `other` does not."""
+    return any(sequence > other.get(writer, 0) for writer, sequence in position.items())
 
 
-def moved_writers(position: FeedPosition, now: FeedPosition) -> dict[int, tuple[int, int]] | None:
-    """Which writers wrote since. None where nobody can tell any more what."""
-    moved = {
+def ranges_between(
+    position: FeedPosition, newest: FeedPosition
+) -> dict[int, tuple[int, int]] | None:
+    """The records between two positions; None where they are no longer known."""
+    ranges = {
         writer: (position.get(writer, 0), last)
-        for writer, last in now.items()
+        for writer, last in newest.items()
         if last != position.get(writer, 0)
     }
-    # A number that went back is another history (a restored backup); more records than are kept
-    # were trimmed.
-    if any(not 0 < last - seen <= KEPT_RECORDS for seen, last in moved.values()):
+    # A sequence number that went back belongs to another history (a restored backup). If a writer
+    # wrote more than KEPT_RECORDS, some of its records were trimmed.
+    if any(not 0 < last - first <= KEPT_RECORDS for first, last in ranges.values()):
         return None
-    return moved
+    return ranges
 
 
-def count_records(moved: Moved) -> int:
-    """How many records all of them wrote together."""
-    return sum(last - seen for seen, last in moved.values())
+def count_records(ranges: SequenceRanges) -> int:
+    return sum(last - first for first, last in ranges.values())
 
 
-def read_unseen(
+def read_records_after(
     connection: Connection, position: FeedPosition, count_max: int | None = None
-) -> tuple[FeedPosition, list[Numbered]] | None:
-    """Where the writers are, and what they recorded after a position. Within a snapshot.
+) -> tuple[FeedPosition, list[SequencedRecord]] | None:
+    """The newest position, and the records after the given one. Within a snapshot.
 
-    None where it is no longer known, or where it is more than is worth reading (`count_max`).
+    None where these are no longer known, or are more than is worth reading (`count_max`).
     """
-    now = read_writers(connection)
-    moved = moved_writers(position, now)
-    if moved is None or (count_max is not None and count_records(moved) > count_max):
+    newest = read_position(connection)
+    ranges = ranges_between(position, newest)
+    if ranges is None or (count_max is not None and count_records(ranges) > count_max):
         return None
-    found = read_numbered(connection, moved)
-    if len(found) != count_records(moved):
+    found = read_ranges(connection, ranges)
+    if len(found) != count_records(ranges):
         return None
-    # A writer may vanish only if that is told, and with the number that we have seen.
-    removed = dict(pair for each in found for pair in each.record.removed)
-    if any(position.get(writer, 0) != number for writer, number in removed.items()):
+    # A writer may disappear only if a record says so, and names the last number that this reader
+    # knows of it.
+    removed = dict(pair for each in found for pair in each.record.removed_writers)
+    if any(position.get(writer, 0) != sequence for writer, sequence in removed.items()):
         return None
-    if any(writer not in now and writer not in removed for writer in position):
+    if any(writer not in newest and writer not in removed for writer in position):
         return None
-    return now, found
+    return newest, found
 
 
-def read_numbered(connection: Connection, moved: Moved) -> list[Numbered]:
-    """The records that these writers wrote: of each by number, and on SQLite as they were written.
+def read_ranges(connection: Connection, ranges: SequenceRanges) -> list[SequencedRecord]:
+    """The records in these ranges, ordered by sequence number for each writer.
 
-    SQLite has one writing transaction at a time, and numbers the rows that it adds.
+    On SQLite all of them are in the order of their commits: it runs one write transaction at a
+    time, and numbers the rows that are added.
     """
-    if not moved:
+    if not ranges:
         return []
     columns = roost_changes.c
-    unseen = or_(
+    in_range = or_(
         *(
-            and_(columns.writer_id == writer, columns.sequence > seen, columns.sequence <= last)
-            for writer, (seen, last) in moved.items()
+            and_(columns.writer_id == writer, columns.sequence > first, columns.sequence <= last)
+            for writer, (first, last) in ranges.items()
         )
     )
-    statement = select(columns.writer_id, columns.sequence, columns.record).where(unseen)
+    statement = select(columns.writer_id, columns.sequence, columns.record).where(in_range)
     if connection.dialect.name == "sqlite":
         statement = statement.order_by(literal_column("rowid"))
     else:
         statement = statement.order_by(columns.writer_id, columns.sequence)
     return [
-        Numbered(row.writer_id, row.sequence, decode(row.record))
+        SequencedRecord(row.writer_id, row.sequence, decode(row.record))
         for row in connection.execute(statement)
     ]

@@ -1,36 +1,30 @@
-"""The reading side of the change feed: everything, and what happened since."""
+"""The reading side of the change feed: everything, and what changed since a position."""
 
-import threading
-import time
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
-from sqlalchemy import Connection, PoolProxiedConnection
+from sqlalchemy import Connection
 
 from roost.changes import Changes, Rows
 from roost.errors import Unavailable
-from roost.store.change_record import ChangeRecord, decode
+from roost.store.change_record import ChangeRecord
 from roost.store.connection.database import Database
+from roost.store.feed.polling import SqliteDataVersion, WriterPoll
 from roost.store.feed.positions import (
     FeedPosition,
-    Moved,
     count_records,
-    moved_writers,
-    read_numbered,
-    read_unseen,
-    read_writers,
+    ranges_between,
+    read_position,
+    read_records_after,
 )
 from roost.store.feed.writer import KEPT_RECORDS, Writer
 from roost.store.tables import index_rows
 
-# Tables that are emptied between writing our row and reading it are bad luck. Again and again,
-# this is a replica that lags behind, and must not be read from.
+# It is bad luck if the tables are emptied between writing the row of this process and reading it.
+# If the row is missing every time, the reads go to a replica that lags behind, which roost must
+# not read from.
 LOAD_ATTEMPTS = 3
 
-# The records of so many writers are asked for one writer after the other.
-ASKED_WRITERS_MAX = 2
-
-# More records than this, of all writers together, cost more to read than everything to load.
+# Reading more records than this, of all writers together, costs more than loading everything.
 RECORDS_MAX = KEPT_RECORDS
 
 
@@ -40,39 +34,42 @@ class Feed:
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
-        self._asker = _Asker(database)
-        self._stillness = _Stillness(database) if database.dialect == "sqlite" else None
+        self._poll = WriterPoll(database)
+        self._data_version = SqliteDataVersion(database) if database.dialect == "sqlite" else None
 
     def reset(self) -> None:
-        self._asker.reset()
-        if self._stillness is not None:
-            self._stillness.reset()
+        self._poll.reset()
+        if self._data_version is not None:
+            self._data_version.reset()
 
-    def leave(self) -> None:
-        """Ask through a new connection from now on."""
-        self._asker.leave()
+    def reconnect(self) -> None:
+        """Poll through a new connection from now on."""
+        self._poll.reconnect()
 
     def close(self) -> None:
-        self._asker.close()
-        if self._stillness is not None:
-            self._stillness.close()
+        self._poll.close()
+        if self._data_version is not None:
+            self._data_version.close()
 
     def reach(self) -> None:
-        """Find out whether the database answers."""
-        self._database.read(read_writers)
+        """Raise `Unavailable` if the database does not answer."""
+        self._database.read(read_position)
 
     def position(self) -> FeedPosition:
-        """Where the writers are now."""
-        return self._asker.writers()
+        """The newest position."""
+        return self._poll.position()
 
     def load(self) -> tuple[FeedPosition, Rows]:
-        """Every row of the tables, and where in the feed that is."""
+        """Every row of the tables, and the position that belongs to them.
+
+        Not inside a write transaction: the process may have to register, which is a write.
+        """
         for _ in range(LOAD_ATTEMPTS):
-            # With a row of our own the position is never empty: tables that were emptied and
-            # tables that were never written look different.
+            # With a row of this process in roost_writers the position is never empty. So tables
+            # that were emptied differ from tables that were never written.
             self._writer.register()
             position, loaded = self._database.read_snapshot(
-                lambda connection: (read_writers(connection), index_rows.read_all(connection))
+                lambda connection: (read_position(connection), index_rows.read_all(connection))
             )
             if self._writer.id in position:
                 return position, loaded
@@ -80,88 +77,92 @@ class Feed:
         raise Unavailable("What was written to the database cannot be read from it.")
 
     def changes_since(self, position: FeedPosition) -> tuple[FeedPosition, Changes] | None:
-        """What happened since, or None where the feed cannot tell and `load` must."""
+        """What changed since, or None where the feed cannot tell and the caller must `load`."""
         version = None
-        if self._stillness is not None:
-            version = self._stillness.version()
-            if self._stillness.nothing_since(position, version):
+        if self._data_version is not None:
+            version = self._data_version.read()
+            if self._data_version.is_newest(version, position):
                 return position, Changes()
-        now = self._asker.writers()
-        if now == position:
-            self._remember(position, version)
+        newest = self._poll.position()
+        if newest == position:
+            self._remember(version, position)
             return position, Changes()
-        news = self._sums_since(position, now)
+        news = self._self_contained_changes(position, newest)
         if news is None:
             news = self._database.read_snapshot(lambda connection: _catch_up(connection, position))
         if news is not None:
-            self._remember(news[0], version)
+            self._remember(version, news[0])
         return news
 
     def own_changes(self, position: FeedPosition) -> tuple[FeedPosition, Changes] | None:
-        """The next of this process's own changes, if it is nothing but sums; from memory."""
+        """The next change that this process itself committed, from memory.
+
+        None if there is none, or if applying it takes rows of the tables.
+        """
         writer = self._writer.id
         if writer is None:
             return None
-        number = position.get(writer, 0) + 1
-        record = self._writer.own_record(writer, number)
-        if record is None or not record.is_sums:
+        sequence = position.get(writer, 0) + 1
+        record = self._writer.own_record(writer, sequence)
+        if record is None or not record.is_self_contained:
             return None
-        return {**position, writer: number}, _summed([record])
+        return {**position, writer: sequence}, _add_up([record])
 
-    def _sums_since(
-        self, position: FeedPosition, now: FeedPosition
+    def _self_contained_changes(
+        self, position: FeedPosition, newest: FeedPosition
     ) -> tuple[FeedPosition, Changes] | None:
-        """What happened between two positions, if it is nothing but sums (claims, mostly).
+        """What changed between two positions; None unless every record is self-contained.
 
-        Records never change, and sums need no rows that would have to be as of the same moment.
-        So this takes one read, and none for what this process wrote itself.
+        Most records are claims, which are self-contained. Records never change, and these need
+        no rows that would have to be of the same snapshot. So one read is enough, and the records
+        of this process take none.
         """
-        if position.keys() - now.keys():
+        if position.keys() - newest.keys():
             return None
-        moved = moved_writers(position, now)
-        if moved is None or count_records(moved) > RECORDS_MAX:
+        ranges = ranges_between(position, newest)
+        if ranges is None or count_records(ranges) > RECORDS_MAX:
             return None
         records = []
         writer = self._writer.id
-        if writer is not None and writer in moved:
-            seen, last = moved[writer]
-            own = [self._writer.own_record(writer, number) for number in range(seen + 1, last + 1)]
+        if writer is not None and writer in ranges:
+            first, last = ranges[writer]
+            own = [self._writer.own_record(writer, each) for each in range(first + 1, last + 1)]
             if None not in own:
                 records += [record for record in own if record is not None]
-                del moved[writer]
-        if moved:
-            others = self._asker.records(moved)
-            if len(others) != count_records(moved):
+                del ranges[writer]
+        if ranges:
+            others = self._poll.records(ranges)
+            if len(others) != count_records(ranges):
                 return None
             records += others
-        if not all(record.is_sums for record in records):
+        if not all(record.is_self_contained for record in records):
             return None
-        return now, _summed(records)
+        return newest, _add_up(records)
 
-    def _remember(self, position: FeedPosition, version: int | None) -> None:
-        if self._stillness is not None and version is not None:
-            self._stillness.remember(position, version)
+    def _remember(self, version: int | None, position: FeedPosition) -> None:
+        if self._data_version is not None and version is not None:
+            self._data_version.remember(version, position)
 
 
 def _catch_up(
     connection: Connection, position: FeedPosition
 ) -> tuple[FeedPosition, Changes] | None:
-    found = read_unseen(connection, position, RECORDS_MAX)
+    found = read_records_after(connection, position, RECORDS_MAX)
     if found is None:
         return None
-    now, unseen = found
-    return now, _combine(connection, [each.record for each in unseen])
+    newest, records = found
+    return newest, _combine(connection, [each.record for each in records])
 
 
 def _combine(connection: Connection, records: Iterable[ChangeRecord]) -> Changes:
     records = list(records)
-    sums = _summed(records)
+    sums = _add_up(records)
     providers = frozenset(id for record in records for id in record.providers)
     classes = frozenset(id for record in records for id in record.classes)
     traits = frozenset(id for record in records for id in record.traits)
     return Changes(
-        # What is read anew already contains the sums.
-        usage={key: delta for key, delta in sums.usage.items() if key[0] not in providers},
+        # The rows of a provider that is read again include its differences.
+        usage={key: each for key, each in sums.usage.items() if key[0] not in providers},
         generations={id: each for id, each in sums.generations.items() if id not in providers},
         provider_ids=providers,
         class_ids=classes,
@@ -170,140 +171,14 @@ def _combine(connection: Connection, records: Iterable[ChangeRecord]) -> Changes
     )
 
 
-def _summed(records: Iterable[ChangeRecord]) -> Changes:
+def _add_up(records: Iterable[ChangeRecord]) -> Changes:
     generations: dict[int, int] = {}
     usage: dict[tuple[int, int], int] = {}
     for record in records:
         for provider, generation in record.generations:
             generations[provider] = max(generation, generations.get(provider, generation))
-        for provider, class_id, delta in record.usage:
-            usage[provider, class_id] = usage.get((provider, class_id), 0) + delta
+        for provider, class_id, difference in record.usage:
+            usage[provider, class_id] = usage.get((provider, class_id), 0) + difference
     return Changes(
-        usage={key: delta for key, delta in usage.items() if delta}, generations=generations
+        usage={key: each for key, each in usage.items() if each}, generations=generations
     )
-
-
-_WRITERS_TEXT = "SELECT id, sequence FROM roost_writers"
-_RECORDS_TEXT = (
-    "SELECT record FROM roost_changes WHERE writer_id = ? AND sequence > ? AND sequence <= ?"
-)
-
-
-class _Asker:
-    """Asks where the writers are, which happens before every answer, and for their records.
-
-    On a connection that is kept for it, and with the driver alone: the question is so small that
-    everything around it would cost more than it does.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.asked = 0  # how many statements, for those who count
-        self._mark = "?" if database.dialect == "sqlite" else "%s"
-        self.reset()
-
-    def reset(self) -> None:
-        self._lock = threading.Lock()
-        self._connection: PoolProxiedConnection | None = None
-        self._cursor: Any = None
-        self._taken = 0.0
-        self._is_left = False
-
-    def leave(self) -> None:
-        self._is_left = True
-
-    def close(self) -> None:
-        with self._lock:
-            self._give_back()
-
-    def writers(self) -> dict[int, int]:
-        rows = self._ask([(_WRITERS_TEXT, ())])
-        return self._database.read(read_writers) if rows is None else dict(rows)
-
-    def records(self, moved: Moved) -> list[ChangeRecord]:
-        """The records of these writers, each from after one number to another."""
-        rows = None
-        if len(moved) <= ASKED_WRITERS_MAX:
-            question = _RECORDS_TEXT.replace("?", self._mark)
-            rows = self._ask([(question, (writer, *numbers)) for writer, numbers in moved.items()])
-        if rows is None:
-            found = self._database.read(lambda connection: read_numbered(connection, moved))
-            return [each.record for each in found]
-        return [decode(text) for (text,) in rows]
-
-    def _ask(self, questions: Sequence[tuple[str, tuple[int, ...]]]) -> list[Any] | None:
-        """All rows; None where the usual way must be gone."""
-        if not self._lock.acquire(blocking=False):
-            return None
-        try:
-            if self._connection is None or self._is_old():
-                self._give_back()
-                self._take()
-            found = []
-            for text, values in questions:
-                self.asked += 1
-                self._cursor.execute(text, values)
-                found += self._cursor.fetchall()
-            return found
-        except Exception:
-            # Whatever it is, the usual way deals with it: reconnects, or says what is wrong.
-            if self._connection is not None:
-                self._connection.invalidate()
-                self._connection = None
-            return None
-        finally:
-            self._lock.release()
-
-    def _is_old(self) -> bool:
-        recycle = self._database.options.connection_recycle_time
-        return self._is_left or 0 <= recycle < time.monotonic() - self._taken
-
-    def _take(self) -> None:
-        self._is_left = False
-        self._connection = self._database.reader.raw_connection()
-        self._cursor = self._connection.cursor()
-        self._taken = time.monotonic()
-
-    def _give_back(self) -> None:
-        if self._connection is not None:
-            self._cursor.close()
-            # The pool it came from may be gone; nobody else shall wait for it there.
-            self._connection.invalidate()
-            self._connection = None
-
-
-class _Stillness:
-    """Whether anybody committed to the SQLite file, asked without a read transaction.
-
-    `data_version` changes on a connection when another connection, of any process, commits. So
-    this keeps a connection of its own, which never writes.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.reset()
-
-    def reset(self) -> None:
-        self._lock = threading.Lock()
-        self._connection: PoolProxiedConnection | None = None
-        self._seen: tuple[int, FeedPosition] | None = None
-
-    def version(self) -> int:
-        with self._lock:
-            if self._connection is None:
-                self._connection = self._database.reader.raw_connection()
-            connection: Any = self._connection.driver_connection
-            return int(connection.execute("PRAGMA data_version").fetchone()[0])
-
-    def close(self) -> None:
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
-
-    def remember(self, position: FeedPosition, version: int) -> None:
-        """Nothing after `position` had been committed when the version was read, or later."""
-        self._seen = version, position
-
-    def nothing_since(self, position: FeedPosition, version: int) -> bool:
-        return self._seen is not None and self._seen == (version, position)

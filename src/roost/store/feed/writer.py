@@ -1,9 +1,10 @@
 """The writing side of the change feed: this process's row in `roost_writers`.
 
-Each write transaction takes the process's next number, records its change under it, and moves
-the process's own row, all in the transaction itself. A lock covers "take the number, record,
-commit", so one writer's numbers become visible in order, and two writers never touch a common
-row. A reader that knows every writer's number therefore knows what it has not seen.
+Each write transaction takes the next sequence number of its process, records its change under that
+number, and writes the number to the row of the process, all within the transaction. A lock covers
+"take the number, record, commit". So the numbers of one writer become visible in order, and two
+writers never touch a common row. A reader compares the numbers in `roost_writers` with those it
+knows, and thereby learns which records it lacks.
 """
 
 import logging
@@ -32,30 +33,30 @@ from roost.errors import Unavailable
 from roost.store.change_record import ChangeRecord, encode
 from roost.store.connection.database import Database
 from roost.store.connection.driver_errors import RETRYABLE, LostRace
-from roost.store.connection.prepared import Prepared, PreparedInsert, Write, send
+from roost.store.connection.statements import Prepared, PreparedInsert, Write, send
 from roost.store.schema import roost_changes, roost_writers
 
 LOG = logging.getLogger(__name__)
 
-# Readers further behind than this load everything anew.
+# A reader that lacks more records of one writer than this reloads everything.
 KEPT_RECORDS = 8192
 TRIM_INTERVAL = 1024
 
-# A writer that did not move for so long is taken for gone. Being wrong is harmless: a process
-# that finds its row missing registers again.
+# A writer that wrote nothing for so long is considered dead, and its row is removed. A mistake is
+# harmless: a process that finds its row missing registers again.
 IDLE_SECONDS_MAX = 24 * 60 * 60
 
-# How many of its own records a process remembers, so that it need not read them back.
+# How many of its own records a process remembers, to avoid reading them back.
 REMEMBERED_RECORDS = 1024
 
-# An id must survive JSON readers that know only doubles.
+# An id must survive JSON parsers that know only doubles.
 _ID_BITS = 53
 
 _REGISTER_ATTEMPTS = 10
 _RESOLVE_ATTEMPTS = 6
 _RESOLVE_PAUSE_SECONDS = 0.5
 
-# The database's clock in UTC: the clocks of processes may differ.
+# The clock of the database, in UTC: the clocks of processes may differ.
 _NOW = {
     "sqlite": "CURRENT_TIMESTAMP",
     "postgresql": "timezone('utc', now())",
@@ -70,20 +71,22 @@ _IDLE_SINCE = {
 _INSERT_RECORD = PreparedInsert(roost_changes, ["writer_id", "sequence", "record"])
 
 
-def _inserted(connection: Connection, writer_id: int, number: int, record: ChangeRecord) -> Write:
-    values = {"writer_id": writer_id, "sequence": number, "record": encode(record)}
+def _insert_record(
+    connection: Connection, writer_id: int, sequence: int, record: ChangeRecord
+) -> Write:
+    values = {"writer_id": writer_id, "sequence": sequence, "record": encode(record)}
     [write] = _INSERT_RECORD.writes(connection.dialect, [values])
     return write
 
 
 class Writer:
-    """This process, as the change feed knows it."""
+    """This process as a writer of the change feed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._now: ColumnElement[datetime] = literal_column(_NOW[database.dialect])
         # Built once: building a statement costs as much as running it.
-        self._move_row = Prepared(
+        self._advance_row = Prepared(
             update(roost_writers)
             .where(
                 roost_writers.c.id == bindparam("writer"),
@@ -95,25 +98,27 @@ class Writer:
         self.reset()
 
     def reset(self) -> None:
-        """Start from nothing: in a store just opened, or a process just forked."""
-        self._registering = threading.Lock()
-        self._feed = threading.Lock()
+        """Begin unregistered: in a new store, or in a process that was just forked."""
+        self._registration_lock = threading.Lock()
+        self._commit_lock = threading.Lock()
         self._sequence = 0
         self.id: int | None = None  # None while not registered
-        self._own: dict[tuple[int, int], ChangeRecord] = {}  # by writer id and number
+        self._own: dict[tuple[int, int], ChangeRecord] = {}  # by writer id and sequence number
 
     def forget(self) -> None:
-        """The row is gone, or its number is not known: the next write registers anew."""
+        """The row vanished, or its sequence number is unknown: the next write registers again."""
         self.id = None
 
     # -----------------------------------------------------------------------------------------
     # Registration
 
     def register(self) -> None:
-        """Make sure that this process has a row. Not inside a transaction."""
+        """Make sure that this process has a row. Not inside a write transaction."""
         if self.id is not None:
             return
-        with self._registering:
+        # Before the lock: a thread that holds it may wait for the write transaction of this thread.
+        self._database.check_may_write()
+        with self._registration_lock:
             for attempt in range(_REGISTER_ATTEMPTS):
                 if self.id is not None:
                     return
@@ -132,7 +137,7 @@ class Writer:
                 for row in connection.execute(
                     select(roost_writers.c.id, roost_writers.c.sequence)
                     .where(roost_writers.c.updated_at < self._idle_since)
-                    # The rest has its turn at the next registration.
+                    # The next registration removes the others.
                     .limit(500)
                 )
             ]
@@ -147,15 +152,15 @@ class Writer:
             )
             if idle:
                 self._remove(connection, idle)
-                removal = ChangeRecord(removed=idle)
-                send(connection, [_inserted(connection, writer_id, sequence, removal)])
+                removal = ChangeRecord(removed_writers=idle)
+                send(connection, [_insert_record(connection, writer_id, sequence, removal)])
             connection.commit()
         self._sequence = sequence
         self.id = writer_id
 
     def _remove(self, connection: Connection, idle: list[tuple[int, int]]) -> None:
-        # Guarded by the number: a writer that moves in this moment keeps its row. Readers are
-        # told the last number, so that they know whether they have seen everything.
+        # Guarded by the sequence number: a writer that commits at this moment keeps its row. The
+        # record names the last number, from which readers learn whether they know every record.
         removed = connection.execute(
             delete(roost_writers).where(
                 or_(
@@ -167,97 +172,97 @@ class Writer:
             )
         ).rowcount
         if removed != len(idle):
-            raise LostRace("a writer taken for gone moved")
+            raise LostRace("a writer that was considered dead wrote something")
         connection.execute(
             delete(roost_changes).where(roost_changes.c.writer_id.in_([id for id, _ in idle]))
         )
 
     # -----------------------------------------------------------------------------------------
-    # One write
+    # Commit
 
     def commit(self, connection: Connection, record: ChangeRecord) -> None:
-        """Record the change and COMMIT, in the order of this process's numbers."""
-        with self._feed:
-            number = self._sequence + 1
+        """Record the change and COMMIT, in the order of the sequence numbers of this process."""
+        with self._commit_lock:
+            sequence = self._sequence + 1
             writer_id = self.id
             if writer_id is None:
-                raise LostRace("the row of this writer is gone")
-            self._announce(connection, writer_id, number, record)
-            if number % TRIM_INTERVAL == 0:
+                raise LostRace("the row of this writer is missing")
+            self._announce(connection, writer_id, sequence, record)
+            if sequence % TRIM_INTERVAL == 0:
                 connection.execute(
                     delete(roost_changes).where(
                         roost_changes.c.writer_id == writer_id,
-                        roost_changes.c.sequence <= number - KEPT_RECORDS,
+                        roost_changes.c.sequence <= sequence - KEPT_RECORDS,
                     )
                 )
-            self._commit(connection, writer_id, number)
-            self._sequence = number
-            self._remember(writer_id, number, record)
+            self._commit(connection, writer_id, sequence)
+            self._sequence = sequence
+            self._remember(writer_id, sequence, record)
 
-    def own_record(self, writer_id: int, number: int) -> ChangeRecord | None:
-        """What this process itself committed under a number, if it was lately."""
-        return self._own.get((writer_id, number))
+    def own_record(self, writer_id: int, sequence: int) -> ChangeRecord | None:
+        """The record that this process committed under a number, if it still remembers it."""
+        return self._own.get((writer_id, sequence))
 
-    def _remember(self, writer_id: int, number: int, record: ChangeRecord) -> None:
-        self._own[writer_id, number] = record
+    def _remember(self, writer_id: int, sequence: int, record: ChangeRecord) -> None:
+        self._own[writer_id, sequence] = record
         if len(self._own) > REMEMBERED_RECORDS:
             del self._own[next(iter(self._own))]
 
     def _announce(
-        self, connection: Connection, writer_id: int, number: int, record: ChangeRecord
+        self, connection: Connection, writer_id: int, sequence: int, record: ChangeRecord
     ) -> None:
-        """Write the record, and move the row of this process on."""
+        """Insert the record, and write its number to the row of this process."""
         try:
             send(
                 connection,
                 [
-                    _inserted(connection, writer_id, number, record),
-                    self._move_row.write(
+                    _insert_record(connection, writer_id, sequence, record),
+                    self._advance_row.write(
                         connection.dialect,
-                        {"writer": writer_id, "before": number - 1, "after": number},
+                        {"writer": writer_id, "before": sequence - 1, "after": sequence},
                         expected=1,
-                        reason="the row of this writer is gone",
+                        reason="the row of this writer is missing",
                     ),
                 ],
             )
         except (driver.DBDuplicateEntry, LostRace):
-            # Removed for idling, or lost with a restored backup.
+            # The row was removed because it was idle, or a backup was restored.
             self.forget()
             raise
 
-    def _commit(self, connection: Connection, writer_id: int, number: int) -> None:
+    def _commit(self, connection: Connection, writer_id: int, sequence: int) -> None:
         try:
             connection.commit()
         except driver.DBDeadlock:
-            # The database says that it rolled back: on Galera a lost race is told here.
+            # The database rolled back: Galera reports a lost race at COMMIT.
             raise
         except (driver.DBError, sql.DBAPIError) as error:
             if self._database.dialect == "sqlite":
-                # No network between us and the file: what failed was not committed.
+                # There is no network in between: what failed was not committed.
                 raise
-            # Whatever state it is in, nobody shall get it from the pool.
+            # The state of the connection is unknown, so it must not return to the pool.
             connection.invalidate()
             LOG.warning("connection lost at COMMIT, finding out whether it took place: %s", error)
-            if not self._took_place(writer_id, number):
+            if not self._took_place(writer_id, sequence):
                 raise LostRace("the connection was lost before COMMIT") from error
         except BaseException:
             self.forget()
             raise
 
-    def _took_place(self, writer_id: int, number: int) -> bool:
-        """Whether the transaction with this number was committed, when its COMMIT got no answer.
+    def _took_place(self, writer_id: int, sequence: int) -> bool:
+        """Whether the transaction with this number was committed, after its COMMIT got no answer.
 
-        Reading would not be enough: the server may be about to commit it. So this writes the
-        very row that the lost transaction wrote, and thereby waits for its end or prevents it.
+        A read would not be enough, because the server may still be about to commit. So this writes
+        the row that the lost transaction wrote too, and thereby waits for its end or prevents it.
         """
         for _ in range(_RESOLVE_ATTEMPTS):
             try:
-                with self._database.write() as connection:
+                with self._database.write_after_lost_commit() as connection:
                     prevented = connection.execute(
                         update(roost_writers)
                         .where(
                             roost_writers.c.id == writer_id,
-                            roost_writers.c.sequence == number - 1,
+                            roost_writers.c.sequence == sequence - 1,
                         )
                         .values(token=str(uuid.uuid4()))
                     ).rowcount
@@ -270,7 +275,7 @@ class Writer:
                 continue
             if prevented:
                 return False
-            if reached is not None and reached >= number:
+            if reached is not None and reached >= sequence:
                 return True
             break
         self.forget()

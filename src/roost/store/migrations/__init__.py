@@ -1,1 +1,1 @@
-"""Alembic's folder: the history of the tables."""
+"""Alembic's folder: the revisions of roost's tables, and what runs them."""

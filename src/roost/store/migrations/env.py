@@ -1,4 +1,4 @@
-"""How alembic runs here: on the connection that `roost.store.migrations.migrate` hands in."""
+"""Runs alembic on the connection that `roost.store.migrations.migrate` passes in."""
 
 from alembic import context
 

@@ -1,7 +1,7 @@
-"""Bringing a database to the tables that this release of roost uses.
+"""Creates and migrates the tables that this release of roost uses.
 
-roost counts its own revisions in `roost_alembic_version`. Placement's tables, and what its
-`alembic_version` says of them, are the matter of `roost.store.adoption.adopt`.
+roost stores its own revision in `roost_alembic_version`. `roost.store.adoption.adopt` deals with
+Placement's tables and their `alembic_version`.
 """
 
 from collections.abc import Iterator
@@ -23,44 +23,44 @@ from roost.store.connection.engine import WRITES
 VERSION_TABLE = adopt.ROOST_VERSION_TABLE
 
 _LOCK_NAME = "roost db sync"
-_LOCK_NUMBER = 7_665_838  # any number that no one else uses for an advisory lock
+_LOCK_NUMBER = 7_665_838  # any number that no other program uses for an advisory lock
 _LOCK_SECONDS_MAX = 600
 
 
 def sync(engine: Engine, incomplete: IncompleteIds = IncompleteIds()) -> None:  # noqa: B008 - frozen
-    """Create or migrate the tables. Harmless when done twice, or by two processes at once.
+    """Create or migrate the tables. Idempotent, and several processes may run it at once.
 
-    Raises `Unavailable`, and changes nothing, where the tables are not those of a roost or a
-    Placement that is known here.
+    Raises `Unavailable`, and changes nothing, if the tables are not those of a roost or a Placement
+    that this release knows.
     """
     with converting_errors(), engine.connect() as connection:
         connection.execution_options(**{WRITES: True})
-        with _alone(connection):
+        with _locked(connection):
             found = _version(connection)
             adopt.adopt(connection, incomplete, is_first=found is None)
             command.upgrade(_config(connection), "head")
 
 
 def version(engine: Engine) -> str | None:
-    """The revision that the database is at, or None before the first `sync`.
+    """The revision of roost's tables, or None before the first `sync`.
 
-    Raises `Unavailable` where it is the revision of a newer roost.
+    Raises `Unavailable` if it is the revision of a newer roost.
     """
     with converting_errors(), engine.connect() as connection:
         return _version(connection)
 
 
 def placement_version(engine: Engine) -> str | None:
-    """The revision of Placement's tables, or None where there are none.
+    """The revision of Placement's tables, or None if there are none.
 
-    Raises `Unavailable` where they are not those of a Placement that is known here.
+    Raises `Unavailable` if they are not those of a Placement that this release knows.
     """
     with converting_errors(), engine.connect() as connection:
         return adopt.revision(connection)
 
 
 def is_current(engine: Engine) -> bool:
-    """Whether `sync` would have nothing to do."""
+    """Whether `sync` has nothing to do."""
     found = placement_version(engine)
     return (
         version(engine) == _scripts().get_current_head()
@@ -96,27 +96,27 @@ def _context(connection: Connection) -> MigrationContext:
 
 
 @contextmanager
-def _alone(connection: Connection) -> Iterator[None]:
-    """One process at a time migrates; the others wait, and then find nothing to do."""
+def _locked(connection: Connection) -> Iterator[None]:
+    """Lets one process migrate at a time. The others wait, and then find nothing to do."""
     match connection.dialect.name:
         case "postgresql":
             with connection.begin():
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK_NUMBER})"))
                 yield
         case "mysql":
-            # The database's name is part of the lock's: locks are the whole server's.
+            # Locks belong to the whole server, so the name of the database is part of the name.
             name = f"CONCAT('{_LOCK_NAME} ', LEFT(DATABASE(), 40))"
             got = connection.scalar(text(f"SELECT GET_LOCK({name}, {_LOCK_SECONDS_MAX})"))
             if got != 1:
                 raise Unavailable("Another process is migrating the database.")
             try:
-                # The lock is the session's, not the transaction's; tables are not transactional.
+                # The lock belongs to the session. MySQL commits after each statement on tables.
                 connection.commit()
                 yield
                 connection.commit()
             finally:
                 connection.execute(text(f"SELECT RELEASE_LOCK({name})"))
         case _:
-            # SQLite: the transaction holds the file, and tables are part of it.
+            # SQLite: the transaction locks the file, and includes the creation of tables.
             with connection.begin():
                 yield

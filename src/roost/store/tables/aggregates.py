@@ -1,13 +1,12 @@
-"""The aggregates of providers. An aggregate is a UUID and comes into being by being named."""
+"""The aggregates of providers. An aggregate is a UUID, and exists once a provider names it."""
 
 from collections.abc import Sequence
 
 from sqlalchemy import bindparam, delete, insert, select
 
 from roost.model import EventKind
-from roost.store.connection.prepared import Prepared, PreparedInsert
+from roost.store.connection.statements import Prepared, PreparedInsert, chunks
 from roost.store.schema import placement_aggregates, resource_provider_aggregates
-from roost.store.tables.index_rows import chunks
 from roost.store.tables.session import Session
 
 _table = resource_provider_aggregates
@@ -19,14 +18,16 @@ _INSERT = PreparedInsert(_table, ["resource_provider_id", "aggregate_id", "creat
 
 
 class Aggregates:
+    """Rows of `resource_provider_aggregates`, and of `placement_aggregates`."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._execute = session.execute
 
     def replace(self, provider_id: int, uuids: Sequence[str]) -> None:
-        """Make the provider a member of these, and of no other."""
+        """Make the provider a member of these aggregates and of no others."""
         ids = self._ids(uuids)
-        # All out and all in is two statements; to find out what differs would be one more.
+        # Two statements. Finding out what differs would take a third.
         session = self._session
         session.write(_DELETE, {"provider": provider_id})
         rows = [
@@ -34,10 +35,10 @@ class Aggregates:
             for id in sorted(ids)
         ]
         session.insert(_INSERT, rows)
-        self._session.announcement.providers([provider_id], EventKind.AGGREGATES)
+        self._session.changes.reread_providers([provider_id], EventKind.AGGREGATES)
 
     def _ids(self, uuids: Sequence[str]) -> set[int]:
-        """The ids of aggregates; new ones get theirs in the order in which they are named."""
+        """The ids of these aggregates. New ones are added in the order of `uuids`."""
         named: dict[str, str] = {}
         for uuid in uuids:
             named.setdefault(self._session.key(uuid), uuid)

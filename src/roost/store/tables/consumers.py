@@ -1,36 +1,29 @@
-"""Consumers, and the projects, users and types that they name."""
+"""Consumers, and the guard on their generation."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    Table,
     and_,
     bindparam,
     case,
     delete,
-    insert,
-    literal,
     or_,
     select,
-    union_all,
     update,
 )
 
 from roost.model import Value
 from roost.store.connection.driver_errors import LostRace
-from roost.store.connection.prepared import PreparedInsert
+from roost.store.connection.statements import PreparedInsert, chunks
 from roost.store.schema import (
     allocations,
-    consumer_types,
     consumers,
-    projects,
     provider_generation,
     resource_providers,
-    users,
 )
-from roost.store.tables.index_rows import CHUNK, chunks
+from roost.store.tables.consumer_references import ConsumerReferences, References
 from roost.store.tables.providers import ProviderState
 from roost.store.tables.session import Session
 
@@ -38,7 +31,7 @@ _table = consumers
 
 
 class Holding(Value, frozen=True, kw_only=True):
-    """One row of allocations: what a consumer holds of one class of one provider."""
+    """A row of allocations: what a consumer holds of one class of one provider."""
 
     id: int
     provider_id: int
@@ -47,7 +40,7 @@ class Holding(Value, frozen=True, kw_only=True):
 
 
 class ConsumerRecord(Value, frozen=True, kw_only=True):
-    """One row, with what the consumer holds. References are ids of rows."""
+    """A row of consumers as it was read, with the allocations of the consumer."""
 
     id: int
     uuid: str
@@ -59,20 +52,12 @@ class ConsumerRecord(Value, frozen=True, kw_only=True):
 
 
 class ConsumerRow(Value, frozen=True, kw_only=True):
-    """What a row shall say."""
+    """The values to write to a row of consumers."""
 
     uuid: str
     project_id: int
     user_id: int
     type_id: int | None
-
-
-class References(Value, frozen=True, kw_only=True):
-    """The ids of rows that consumers refer to, by name."""
-
-    projects: Mapping[str, int]
-    users: Mapping[str, int]
-    types: Mapping[str, int]
 
 
 _SELECT = select(
@@ -105,12 +90,14 @@ _INSERT = PreparedInsert(
 
 
 class Consumers:
+    """Rows of `consumers`."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._execute = session.execute
 
     def read(self, uuids: Sequence[str]) -> Mapping[str, ConsumerRecord]:
-        """Those of the named consumers that exist, by the UUID they were asked for."""
+        """Those of these consumers that exist, by the UUID as the caller spelled it."""
         rows_by_key: dict[str, list[Any]] = {}
         for some in chunks(uuids):
             for row in self._execute(_READ, {"uuids": some}):
@@ -121,7 +108,7 @@ class Consumers:
     def read_with_providers(
         self, uuid: str
     ) -> tuple[ConsumerRecord | None, Collection[ProviderState]]:
-        """A consumer, if it exists, and the providers of whom it holds something."""
+        """A consumer, if it exists, and the providers that it has allocations of."""
         rows = self._execute(_READ_WITH_PROVIDERS, {"uuids": [uuid]}).all()
         providers = {
             row.resource_provider_id: ProviderState(
@@ -135,10 +122,10 @@ class Consumers:
         return _record(rows) if rows else None, providers.values()
 
     # -----------------------------------------------------------------------------------------
-    # Writing: the generation is the guard
+    # Writing, guarded by the generation
 
     def insert(self, rows: Iterable[ConsumerRow]) -> None:
-        """New consumers, at generation 1: a row exists from the first allocation on."""
+        """Add consumers, at generation 1: a row exists from the first allocation on."""
         values = [
             {
                 "uuid": row.uuid,
@@ -153,7 +140,10 @@ class Consumers:
         self._session.insert(_INSERT, values)
 
     def update(self, changed: Sequence[tuple[ConsumerRecord, ConsumerRow]]) -> None:
-        """Move generations on, if they still are what was read, and set what the rows say."""
+        """Write these rows and advance their generations.
+
+        Raises `LostRace` if a generation is no longer the one that was read.
+        """
         new = {before.id: after for before, after in changed}
         by_id = {before.id: before for before, _ in changed}
         for ids in chunks(by_id):
@@ -165,102 +155,31 @@ class Consumers:
                 values["project_id"] = _by_id({id: new[id].project_id for id in ids})
                 values["user_id"] = _by_id({id: new[id].user_id for id in ids})
                 values["consumer_type_id"] = _by_id({id: new[id].type_id for id in ids})
-            moved = self._execute(
+            advanced = self._execute(
                 update(_table).where(_unchanged([by_id[id] for id in ids])).values(**values)
             ).rowcount
-            if moved != len(ids):
-                raise LostRace("a consumer's generation moved")
+            if advanced != len(ids):
+                raise LostRace("a consumer's generation changed")
 
     def delete(self, records: Sequence[ConsumerRecord]) -> None:
-        """Remove consumers that hold nothing any more, if they still are what was read."""
+        """Delete consumers that hold nothing any more.
+
+        Raises `LostRace` if a generation is no longer the one that was read.
+        """
         by_id = {record.id: record for record in records}
         for ids in chunks(by_id):
             unchanged = _unchanged([by_id[id] for id in ids])
             if self._execute(delete(_table).where(unchanged)).rowcount != len(ids):
-                raise LostRace("a consumer's generation moved")
+                raise LostRace("a consumer's generation changed")
 
     # -----------------------------------------------------------------------------------------
-    # What consumers refer to
+    # Projects, users and types
 
     def references(
         self, *, projects: Collection[str], users: Collection[str], types: Collection[str]
     ) -> References:
-        """The ids of these names. New ones are added; they are never removed."""
-        names = {"project": set(projects), "user": set(users), "type": set(types)}
-        found = self._cached(names)
-        if all(len(found[kind]) == len(names[kind]) for kind in names):
-            return References(projects=found["project"], users=found["user"], types=found["type"])
-        found = self._references(names)
-        for kind, ids in found.items():
-            for name, id in ids.items():
-                self._session.id_cache.put(kind, name, id)
-        missing = {kind: names[kind] - set(found[kind]) for kind in names}
-        if any(missing.values()):
-            found = self._add(names, missing)
-        return References(projects=found["project"], users=found["user"], types=found["type"])
-
-    def _cached(self, names: Mapping[str, set[str]]) -> dict[str, dict[str, int]]:
-        get = self._session.id_cache.get
-        return {
-            kind: {name: id for name in some if (id := get(kind, name)) is not None}
-            for kind, some in names.items()
-        }
-
-    def _add(
-        self, names: Mapping[str, set[str]], missing: Mapping[str, set[str]]
-    ) -> dict[str, dict[str, int]]:
-        for kind, added in missing.items():
-            table, column = _REFERRED[kind]
-            # The database may hold a name for equal to one that it has: MySQL ignores case.
-            added = added - self._equals(kind, added).keys()
-            if added:
-                values = [{column: name, "created_at": self._session.now} for name in sorted(added)]
-                self._execute(insert(table), values)
-        found = self._references(names)
-        return {
-            kind: {**found[kind], **self._equals(kind, names[kind] - set(found[kind]))}
-            for kind in names
-        }
-
-    def _references(self, names: Mapping[str, set[str]]) -> dict[str, dict[str, int]]:
-        found: dict[str, dict[str, int]] = {kind: {} for kind in names}
-        pairs = [(kind, name) for kind, each in names.items() for name in sorted(each)]
-        # Mostly there are three names: one statement.
-        for start in range(0, len(pairs), CHUNK):
-            parameters: dict[str, list[str]] = {kind: [] for kind in names}
-            for kind, name in pairs[start : start + CHUNK]:
-                parameters[kind].append(name)
-            for row in self._execute(_REFERENCES, parameters):
-                if row.name in names[row.kind]:
-                    found[row.kind][row.name] = row.id
-        return found
-
-    def _equals(self, kind: str, names: Iterable[str]) -> dict[str, int]:
-        """The ids of names that the database, but not Python, holds for equal to known ones."""
-        table, column = _REFERRED[kind]
-        if not self._session.is_mysql:
-            return {}
-        ids = {
-            name: self._session.connection.scalar(select(table.c.id).where(table.c[column] == name))
-            for name in names
-        }
-        return {name: id for name, id in ids.items() if id is not None}
-
-
-_REFERRED: Mapping[str, tuple[Table, str]] = {
-    "project": (projects, "external_id"),
-    "user": (users, "external_id"),
-    "type": (consumer_types, "name"),
-}
-
-_REFERENCES = union_all(
-    *(
-        select(literal(kind).label("kind"), table.c.id, table.c[column].label("name")).where(
-            table.c[column].in_(bindparam(kind, expanding=True))
-        )
-        for kind, (table, column) in _REFERRED.items()
-    )
-)
+        """The ids of these names. Adds new names."""
+        return ConsumerReferences(self._session).ids(projects=projects, users=users, types=types)
 
 
 def _record(rows: Sequence[Any]) -> ConsumerRecord:

@@ -1,4 +1,4 @@
-"""IdempotencyKeys that are kept under a key, for clients that did not hear them and ask again."""
+"""Answers stored under an idempotency key, for clients that lost the first one and ask again."""
 
 import secrets
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from roost.store.tables.session import Session
 
 _table = roost_placements
 
-# A client that did not hear an answer asks again within seconds.
-KEPT_SECONDS = 24 * 60 * 60
+# Ample: a client that lost an answer asks again within seconds.
+RETENTION_SECONDS = 24 * 60 * 60
 
-# One write in so many also removes what is older, a part at a time.
+# About one write in TRIM_INTERVAL also deletes expired answers, at most TRIM_ROWS_MAX of them.
 TRIM_INTERVAL = 64
 TRIM_ROWS_MAX = 256
 
@@ -29,45 +29,47 @@ _DECODER = msgspec.json.Decoder(tuple[Placed, ...])
 
 
 class StoredPlacement(Value, frozen=True, kw_only=True):
-    """What was answered, and the digest of what was asked."""
+    """An answer, and the digest of the request that it answers."""
 
     body_digest: str
     placed: tuple[Placed, ...]
 
 
 def read_stored_placement(connection: Connection, key_digest: str) -> StoredPlacement | None:
-    """What was answered under a key."""
+    """The answer stored under a key, unless it has expired."""
     row = connection.execute(_READ, {"key": key_digest}).first()
-    return None if row is None or _is_old(row.created_at) else _answer(row)
+    return None if row is None or _has_expired(row.created_at) else _answer(row)
 
 
 def _answer(row: Any) -> StoredPlacement:
     return StoredPlacement(body_digest=row.body_digest, placed=_DECODER.decode(row.answer))
 
 
-def _is_old(created_at: datetime) -> bool:
+def _has_expired(created_at: datetime) -> bool:
     return created_at < _earliest()
 
 
 def _earliest() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=KEPT_SECONDS)
+    return datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=RETENTION_SECONDS)
 
 
 class IdempotencyKeys:
+    """Rows of `roost_placements`."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._execute = session.execute
 
     def read(self, key_digest: str) -> StoredPlacement | None:
-        """What was answered under a key, which is free again if that is long ago."""
+        """The answer stored under a key. One that has expired is deleted, which frees the key."""
         row = self._session.connection.execute(_READ, {"key": key_digest}).first()
-        if row is not None and _is_old(row.created_at):
+        if row is not None and _has_expired(row.created_at):
             self._execute(delete(_table).where(_table.c.key_digest == key_digest))
             return None
         return None if row is None else _answer(row)
 
     def add(self, key_digest: str, body_digest: str, placed: Sequence[Placed]) -> None:
-        """Keep an answer. If somebody else keeps one under this key, the unit runs again."""
+        """Store an answer. If another transaction has just used the key, this unit runs again."""
         self._execute(
             insert(_table).values(
                 key_digest=key_digest,

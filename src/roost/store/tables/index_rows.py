@@ -1,7 +1,7 @@
-"""Rows of the tables as the index takes them: of everything, or of some providers."""
+"""Reads rows of the tables for the index: of every provider, or of some."""
 
-from collections.abc import Collection, Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Collection
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -26,9 +26,11 @@ from roost.changes import (
     Rows,
     TableColumns,
 )
+from roost.store.connection.statements import chunks
 from roost.store.schema import (
     allocations,
     inventories,
+    last_modified,
     placement_aggregates,
     provider_generation,
     resource_classes,
@@ -38,31 +40,14 @@ from roost.store.schema import (
     traits,
 )
 
-# Databases limit the number of parameters of a statement.
-CHUNK = 500
-
-# As many rows of a whole table are objects at a time.
+# How many rows of a table are Python objects at a time while the whole table is read.
 PART_ROWS_MAX = 5_000
-
-Key = TypeVar("Key", int, str)
-
-
-def chunks(keys: Iterable[Key], size: int = CHUNK) -> Iterator[list[Key]]:
-    """The keys in order, in lists that a statement can hold."""
-    ordered = sorted(keys)
-    for start in range(0, len(ordered), size):
-        yield ordered[start : start + size]
-
-
-def modified(table: Table) -> Any:
-    """When a row was last written."""
-    return func.coalesce(table.c.updated_at, table.c.created_at)
 
 
 class _Seconds(FunctionElement[float]):
-    """A time as seconds since 1970.
+    """A time as seconds since 1970, computed by the database.
 
-    Said by the database: a large cloud has many times, and most drivers are slow to make one.
+    A large cloud has millions of times, and most drivers are slow to make datetime objects.
     """
 
     type = Float()
@@ -83,13 +68,15 @@ def _seconds_mysql(element: Any, compiler: Any, **options: Any) -> str:
 
 @compiles(_Seconds, "sqlite")
 def _seconds_sqlite(element: Any, compiler: Any, **options: Any) -> str:
-    # Times are texts, of which SQLite itself counts whole seconds only, or thousandths.
+    # Times are texts. SQLite itself computes only whole seconds, or milliseconds, and rounds: from
+    # .9995 on it would count the next second. So the fraction is cut off, and added afterwards.
     moment = compiler.process(element.clauses, **options)
-    return f"(strftime('%s', {moment}) + CAST(substr({moment}, 20) AS REAL))"
+    seconds = f"strftime('%s', substr({moment}, 1, 19))"
+    return f"({seconds} + CAST(substr({moment}, 20) AS REAL))"
 
 
 def _modified_seconds(table: Table) -> Any:
-    return func.coalesce(_Seconds(modified(table)), 0.0)
+    return func.coalesce(_Seconds(last_modified(table)), 0.0)
 
 
 _PROVIDERS = select(
@@ -97,7 +84,7 @@ _PROVIDERS = select(
     resource_providers.c.uuid,
     resource_providers.c.name,
     provider_generation.label("generation"),
-    # Rows of early Placement releases have no root: they are their own.
+    # Early releases of Placement stored no root for a root provider.
     func.coalesce(resource_providers.c.root_provider_id, resource_providers.c.id),
     resource_providers.c.parent_provider_id,
     _modified_seconds(resource_providers),
@@ -115,7 +102,7 @@ _INVENTORIES = select(
     _modified_seconds(inventories),
 )
 
-# MySQL sums integers to a decimal.
+# In MySQL the sum of integers is a decimal.
 _USAGES = select(
     allocations.c.resource_provider_id,
     allocations.c.resource_class_id,
@@ -126,7 +113,7 @@ _TRAITS = select(
     resource_provider_traits.c.resource_provider_id, resource_provider_traits.c.trait_id
 )
 
-# Aggregates became known in the order of their ids.
+# Ids of aggregates are in the order in which the aggregates were first named.
 _AGGREGATES = (
     select(resource_provider_aggregates.c.resource_provider_id, placement_aggregates.c.uuid)
     .join_from(
@@ -144,6 +131,8 @@ _TRAIT_NAMES = select(traits.c.id, traits.c.name, _modified_seconds(traits)).ord
 
 
 def read_all(connection: Connection) -> Rows:
+    """Every row that the index needs. The caller has begun a snapshot."""
+
     def fetch(statement: Select[Any]) -> list[Any]:
         return list(map(tuple, connection.execute(statement)))
 
@@ -171,6 +160,8 @@ def read_some(
     class_ids: Collection[int],
     trait_ids: Collection[int],
 ) -> Rows:
+    """The rows of these providers, classes and traits. The caller has begun a snapshot."""
+
     def fetch(statement: Select[Any], column: Column[Any], ids: Collection[int]) -> list[Any]:
         return [
             tuple(row)

@@ -1,4 +1,4 @@
-"""Inventories, and what is used of them."""
+"""Inventories and their usage."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -17,28 +17,29 @@ from sqlalchemy import (
 
 from roost.claims import InventoryState
 from roost.model import EventKind, Inventory
-from roost.store.connection.prepared import PreparedInsert
+from roost.store.connection.statements import PreparedInsert, chunks
 from roost.store.schema import allocations, inventories, resource_classes
-from roost.store.tables.index_rows import chunks
 from roost.store.tables.session import Session
 
 _table = inventories
 
 
 class Inventories:
+    """Rows of `inventories`."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._execute = session.execute
 
     def states(self, provider_ids: Collection[int]) -> dict[int, dict[str, InventoryState]]:
-        """What each provider has, by resource class in the order of class ids, and its use.
+        """The inventories of each provider with their usage, by resource class, ordered by its id.
 
-        Read after the generation, or in one go with it: a use newer than the generation fails at
-        the guard, one older than the generation would not.
+        The caller reads the generation before this, or in the same statement. If the usage is
+        newer than the generation, the guard fails; if it were older, the guard would pass.
         """
         found: dict[int, dict[str, InventoryState]] = {id: {} for id in provider_ids}
         for ids in chunks(provider_ids):
-            for row in self._execute(_STOCKS, {"ids": ids}):
+            for row in self._execute(_STATES, {"ids": ids}):
                 found[row.resource_provider_id][row.name] = InventoryState(
                     class_id=row.resource_class_id, inventory=_inventory(row), used=row.used
                 )
@@ -47,25 +48,25 @@ class Inventories:
     def delete(self, provider_id: int, class_ids: Iterable[int]) -> None:
         for ids in chunks(class_ids):
             self._execute(_DELETE, {"provider": provider_id, "classes": ids})
-        self._session.announcement.providers([provider_id], EventKind.INVENTORIES)
+        self._session.changes.reread_providers([provider_id], EventKind.INVENTORIES)
 
     def clear(self, provider_ids: Collection[int]) -> None:
-        """Take everything away from these providers."""
+        """Delete every inventory of these providers."""
         for ids in chunks(provider_ids):
             self._execute(delete(_table).where(_table.c.resource_provider_id.in_(ids)))
-        self._session.announcement.providers(provider_ids, EventKind.INVENTORIES)
+        self._session.changes.reread_providers(provider_ids, EventKind.INVENTORIES)
 
     def insert(self, added: Mapping[int, Mapping[int, Inventory]]) -> None:
-        """New rows, by provider id and class id."""
+        """Add rows, by provider id and class id."""
         rows = self._rows(added)
         self._session.insert(_INSERT, rows)
-        self._session.announcement.providers(added, EventKind.INVENTORIES)
+        self._session.changes.reread_providers(added, EventKind.INVENTORIES)
 
     def put(self, provider_id: int, inventories: Mapping[int, Inventory]) -> None:
-        """Rows by class id, new or in place of what the provider has of the class."""
+        """Add rows by class id, replacing those that the provider has of these classes."""
         rows = self._rows({provider_id: inventories})
         self._session.insert(_PUT, rows)
-        self._session.announcement.providers([provider_id], EventKind.INVENTORIES)
+        self._session.changes.reread_providers([provider_id], EventKind.INVENTORIES)
 
     def _rows(self, inventories: Mapping[int, Mapping[int, Inventory]]) -> list[dict[str, Any]]:
         return [
@@ -81,9 +82,9 @@ class Inventories:
         ]
 
     def as_stored(self, inventory: Inventory) -> Inventory:
-        """The inventory as this database keeps it.
+        """The inventory as this database will return it.
 
-        MySQL's FLOAT has about six digits. What is decided on must be what is read later.
+        MySQL's FLOAT has about six digits. A decision must rest on the value that is read later.
         """
         if not self._session.is_mysql:
             return inventory
@@ -116,7 +117,7 @@ _USED = (
     .subquery()
 )
 
-_STOCKS = (
+_STATES = (
     select(
         _table.c.resource_provider_id,
         _table.c.resource_class_id,

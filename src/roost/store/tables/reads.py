@@ -1,4 +1,4 @@
-"""Reads that the index does not answer: what consumers hold. One statement each."""
+"""Reads of allocations and consumers, which the index does not hold. One statement each."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -32,6 +32,7 @@ from roost.store.schema import (
     allocations,
     consumer_types,
     consumers,
+    last_modified,
     projects,
     provider_generation,
     resource_classes,
@@ -39,7 +40,6 @@ from roost.store.schema import (
     traits,
     users,
 )
-from roost.store.tables.index_rows import modified
 
 Row = SqlRow[Any]
 
@@ -49,12 +49,12 @@ _CONSUMER = (
         projects.c.external_id.label("project_id"),
         users.c.external_id.label("user_id"),
         func.coalesce(consumer_types.c.name, UNKNOWN_CONSUMER_TYPE).label("consumer_type"),
-        modified(consumers).label("consumer_modified"),
+        last_modified(consumers).label("consumer_modified"),
         resource_providers.c.uuid.label("provider_uuid"),
         provider_generation.label("provider_generation"),
         resource_classes.c.name.label("resource_class"),
         allocations.c.used,
-        modified(allocations).label("modified"),
+        last_modified(allocations).label("modified"),
     )
     .select_from(allocations)
     .join(consumers, consumers.c.uuid == allocations.c.consumer_id)
@@ -66,7 +66,7 @@ _CONSUMER = (
     .order_by(allocations.c.id)
 )
 
-# A provider of whom nobody holds anything is one row without a consumer.
+# A provider without allocations is one row without a consumer.
 _PROVIDER = (
     select(
         provider_generation.label("generation"),
@@ -74,7 +74,7 @@ _PROVIDER = (
         consumers.c.generation.label("consumer_generation"),
         resource_classes.c.name.label("resource_class"),
         allocations.c.used,
-        modified(allocations).label("modified"),
+        last_modified(allocations).label("modified"),
     )
     .select_from(resource_providers)
     .outerjoin(allocations, allocations.c.resource_provider_id == resource_providers.c.id)
@@ -85,7 +85,7 @@ _PROVIDER = (
 
 
 class Reads:
-    """Questions to the tables themselves."""
+    """Reads that go to the tables and not to the index."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -103,7 +103,7 @@ class Reads:
         return set(found).issuperset([*class_names, *trait_names])
 
     def consumer(self, consumer_uuid: str) -> ConsumerAllocations | None:
-        """What a consumer holds, or None where it holds nothing."""
+        """The allocations of a consumer, or None if it has none."""
         rows = self._rows(_CONSUMER.where(allocations.c.consumer_id == consumer_uuid))
         if not rows:
             return None
@@ -129,6 +129,7 @@ class Reads:
         )
 
     def provider_consumers(self, provider_uuid: str) -> ProviderConsumers:
+        """The allocations of a provider, by consumer."""
         rows = self._rows(_PROVIDER.where(resource_providers.c.uuid == provider_uuid))
         if not rows:
             raise ProviderNotFound(provider_uuid)
@@ -149,7 +150,7 @@ class Reads:
     def project_usages(
         self, project_id: str, *, user_id: str | None, consumer_type: str | None
     ) -> list[ConsumerTypeUsage]:
-        """What the consumers of a project use together, for each type of consumer."""
+        """The usage of all consumers of a project together, by type of consumer."""
         conditions = [projects.c.external_id == project_id]
         if user_id is not None:
             conditions.append(users.c.external_id == user_id)
@@ -181,7 +182,7 @@ class Reads:
 
 
 def _newest(times: Iterable[datetime | None]) -> datetime | None:
-    """The tables allow rows without a time."""
+    """The newest of these times, some of which may be missing."""
     return max((each for each in times if each is not None), default=None)
 
 
@@ -190,7 +191,7 @@ def _usages(resource_class: ColumnElement[Any], amount: ColumnElement[Any]) -> S
         select(
             consumer_types.c.name.label("consumer_type"),
             cast(resource_class, String(255)).label("resource_class"),
-            # MySQL sums integers to a decimal.
+            # In MySQL the sum of integers is a decimal.
             cast(amount, BigInteger).label("amount"),
         )
         .select_from(allocations)

@@ -1,4 +1,4 @@
-"""What every table of a transaction shares: the connection, the clock, the announcement."""
+"""What the tables of one write transaction share: connection, clock, cached ids, change record."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -6,9 +6,32 @@ from typing import Any
 
 from sqlalchemy import Connection, CursorResult, Executable, Table, case
 
-from roost.store.change_record import Announcement
-from roost.store.connection.prepared import Prepared, PreparedInsert, Values, Write, send
-from roost.store.tables.id_cache import IdCache
+from roost.store.change_record import ChangeRecordBuilder
+from roost.store.connection.statements import Prepared, PreparedInsert, Values, Write, send
+
+# Far more names than a process meets in a while, and still little memory.
+CACHED_IDS_MAX = 20_000
+
+
+class IdCache:
+    """Ids of projects, users, consumer types and aggregates, by kind and name.
+
+    These rows are never removed or renamed, so a process may remember their ids. A caller may
+    only put in what it read as committed. The ids are valid as long as the database is the same
+    one: `Store` begins an empty cache whenever the process registers as a new writer, as it does
+    after a backup was restored.
+    """
+
+    def __init__(self) -> None:
+        self._ids: dict[tuple[str, str], int] = {}
+
+    def get(self, kind: str, name: str) -> int | None:
+        return self._ids.get((kind, name))
+
+    def put(self, kind: str, name: str, id: int) -> None:
+        if len(self._ids) >= CACHED_IDS_MAX:
+            self._ids.clear()
+        self._ids[kind, name] = id
 
 
 class Session:
@@ -16,10 +39,10 @@ class Session:
 
     def __init__(self, connection: Connection, id_cache: IdCache) -> None:
         self._connection = connection
-        self._writes: list[Write] = []
+        self._deferred: list[Write] = []
         self.dialect = connection.dialect
         self.id_cache = id_cache
-        self.announcement = Announcement()
+        self.changes = ChangeRecordBuilder()
         self.is_mysql = self.dialect.name == "mysql"
         now = datetime.now(UTC).replace(tzinfo=None)
         # MySQL's DATETIME has no fraction, and would round half a second up, into the future.
@@ -27,38 +50,40 @@ class Session:
 
     @property
     def connection(self) -> Connection:
-        """The connection, for whoever reads, or writes at once: after all that was put off."""
+        """The connection, for a read or an immediate write. Deferred writes are sent first."""
         self.flush()
         return self._connection
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
-        """Execute a statement at once, after all that was put off."""
+        """Execute a statement at once, after the deferred writes."""
         return self.connection.execute(statement, parameters)
 
     def write(
         self, statement: Prepared, values: Values, *, expected: int | None = None, reason: str = ""
     ) -> None:
-        """Put a statement off until something is read, or the unit of work ends."""
-        self._writes.append(statement.write(self.dialect, values, expected=expected, reason=reason))
+        """Defer a statement until the transaction reads something or ends."""
+        self._deferred.append(
+            statement.write(self.dialect, values, expected=expected, reason=reason)
+        )
 
     def insert(self, statement: PreparedInsert, rows: Sequence[Values]) -> None:
-        """Put new rows off until something is read, or the unit of work ends."""
-        self._writes += statement.writes(self.dialect, rows)
+        """Defer an INSERT of these rows until the transaction reads something or ends."""
+        self._deferred += statement.writes(self.dialect, rows)
 
     def flush(self) -> None:
-        """Send what was put off."""
-        writes, self._writes = self._writes, []
+        """Send the deferred writes."""
+        writes, self._deferred = self._deferred, []
         send(self._connection, writes)
 
     def key(self, uuid: str) -> str:
-        """Equal for UUIDs that the database holds for equal: MySQL ignores case."""
+        """The same for all UUIDs that the database considers equal: MySQL ignores case."""
         return uuid.lower() if self.is_mysql else uuid
 
     def touched(self, table: Table) -> Any:
         """A value for `updated_at` that differs from the one it replaces.
 
-        Touching a row is how writers of different rows are made to meet on a common one. MySQL
-        leaves a row alone that would keep its values, and Galera then sees no conflict; so a
+        Transactions that write different rows touch a common one so that they conflict. MySQL
+        does not write a row that would keep its values, and Galera then sees no conflict. So the
         second touch within one second must still be a real write.
         """
         earlier = self.now - timedelta(seconds=1)

@@ -5,9 +5,8 @@ from collections.abc import Collection
 from sqlalchemy import bindparam, delete, select
 
 from roost.model import EventKind
-from roost.store.connection.prepared import PreparedInsert
+from roost.store.connection.statements import PreparedInsert, chunks
 from roost.store.schema import resource_provider_traits
-from roost.store.tables.index_rows import chunks
 from roost.store.tables.session import Session
 
 _table = resource_provider_traits
@@ -22,6 +21,8 @@ _INSERT = PreparedInsert(_table, ["resource_provider_id", "trait_id", "created_a
 
 
 class Traits:
+    """Rows of `resource_provider_traits`."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._execute = session.execute
@@ -41,4 +42,4 @@ class Traits:
             for trait_id in sorted(added)
         ]
         self._session.insert(_INSERT, rows)
-        self._session.announcement.providers([provider_id], EventKind.TRAITS)
+        self._session.changes.reread_providers([provider_id], EventKind.TRAITS)

@@ -1,8 +1,8 @@
-"""Trees of providers: who stands below whom, and moving a part of one to another place.
+"""Trees of providers: subtrees, and moving one to another parent.
 
-Every change of a tree's shape writes the rows of the roots it concerns before it looks at the
-shape. Two changes of one tree thus meet on its root, and the second one sees what the first one
-did, or runs again.
+A transaction that changes the shape of a tree writes the row of the tree's root before it reads
+the shape. So two such transactions conflict on the root, and the second one sees what the first
+one did, or starts over.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,8 +11,8 @@ from sqlalchemy import func, or_, select, update
 
 from roost.model import EventKind
 from roost.store.connection.driver_errors import LostRace
+from roost.store.connection.statements import chunks
 from roost.store.schema import resource_providers
-from roost.store.tables.index_rows import chunks
 from roost.store.tables.providers import ProviderRecord, Providers
 from roost.store.tables.session import Session
 
@@ -20,14 +20,16 @@ _table = resource_providers
 
 
 class Trees:
+    """The shape of trees: the parents and roots in `resource_providers`."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._execute = session.execute
 
     def hold(self, providers: Iterable[ProviderRecord]) -> None:
-        """Keep the trees of these providers as they are until COMMIT.
+        """Keep the trees of these providers from changing shape until COMMIT.
 
-        Raises `LostRace` if one of them was moved to another tree since it was read.
+        Raises `LostRace` if one of the providers moved to another tree since it was read.
         """
         root_ids = {provider.id: provider.root_id for provider in providers}
         Providers(self._session).touch(root_ids.values())
@@ -37,13 +39,13 @@ class Trees:
             ).where(_table.c.id.in_(root_ids))
         )
         if {row.id: row.root_id for row in rows} != root_ids:
-            raise LostRace("a provider was moved to another tree")
+            raise LostRace("a provider moved to another tree")
 
     def below(self, provider: ProviderRecord) -> set[int]:
-        """The ids of the provider and of everything below it, in a tree that is held."""
+        """The ids of the provider and of everything below it. The caller holds the tree."""
         rows = self._execute(
             select(_table.c.id, _table.c.parent_provider_id).where(
-                # Old databases have roots that do not name themselves.
+                # In old databases a root may have no root_provider_id.
                 or_(_table.c.root_provider_id == provider.root_id, _table.c.id == provider.root_id)
             )
         )
@@ -55,7 +57,7 @@ class Trees:
         parent: ProviderRecord | None,
         below: Iterable[int],
     ) -> None:
-        """Hang the provider, with everything below it, under another parent, or under none."""
+        """Move the provider and everything `below` it to another parent, or make it a root."""
         below = set(below)
         self._execute(
             update(_table)
@@ -68,8 +70,8 @@ class Trees:
                 self._execute(
                     update(_table).where(_table.c.id.in_(ids)).values(root_provider_id=root_id)
                 )
-            self._session.announcement.moved(sorted(below), provider.root_uuid)
-        self._session.announcement.providers(below, EventKind.PROVIDER)
+            self._session.changes.leave_tree(sorted(below), provider.root_uuid)
+        self._session.changes.reread_providers(below, EventKind.PROVIDER)
 
 
 def subtree(provider_id: int, parents: Mapping[int, int | None]) -> set[int]:
@@ -78,9 +80,9 @@ def subtree(provider_id: int, parents: Mapping[int, int | None]) -> set[int]:
     for id, parent_id in parents.items():
         children.setdefault(parent_id, []).append(id)
     found: set[int] = set()
-    waiting = [provider_id]
-    while waiting:
-        id = waiting.pop()
+    pending = [provider_id]
+    while pending:
+        id = pending.pop()
         found.add(id)
-        waiting.extend(children.get(id, ()))
+        pending.extend(children.get(id, ()))
     return found

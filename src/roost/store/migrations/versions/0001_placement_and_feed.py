@@ -1,4 +1,4 @@
-"""Placement's tables, where they are not there yet, and roost's change feed."""
+"""Placement's tables, unless they exist, and roost's change feed."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -16,15 +16,15 @@ depends_on = None
 def upgrade() -> None:
     connection = op.get_bind()
     if adopt.revision(connection) is None:
-        # These are Placement's to change, not roost's, so they need no frozen copy here.
+        # Only Placement changes these tables, so this revision needs no frozen copy of them.
         metadata.create_all(connection, tables=PLACEMENT_TABLES)
-        # Say what Placement's own migrations would have said, so that it can be started on these.
+        # As Placement's own migrations would have done, so that it can be started on these tables.
         adopt.stamp(connection, adopt.NEWEST)
     _create_feed(set(sa.inspect(connection).get_table_names()))
 
 
 def _create_feed(tables: set[str]) -> None:
-    # One of them is there if this was interrupted, on a database that does not undo tables.
+    # One of them exists if this was interrupted, on a database that does not roll back tables.
     if "roost_writers" not in tables:
         _create_writers()
     if "roost_changes" not in tables:
@@ -54,6 +54,6 @@ def _create_changes() -> None:
 
 
 def downgrade() -> None:
-    """Hand the database back to Placement."""
+    """Remove roost's tables and leave the database to Placement."""
     op.drop_table("roost_changes")
     op.drop_table("roost_writers")

@@ -1,4 +1,4 @@
-"""What was answered to placements that carry a key."""
+"""Answers to placements with an idempotency key."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +11,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    # It is there if this was interrupted, on a database that does not undo tables.
+    # The table exists if this was interrupted, on a database that does not roll back tables.
     if "roost_placements" in sa.inspect(op.get_bind()).get_table_names():
         return
     op.create_table(
@@ -20,7 +20,7 @@ def upgrade() -> None:
         sa.Column("body_digest", sa.String(64), nullable=False),
         sa.Column("answer", sa.Text().with_variant(MEDIUMTEXT(), "mysql"), nullable=False),
         sa.Column("created_at", sa.DateTime, nullable=False),
-        # With the table: MySQL ends its transaction with each statement on tables.
+        # Together with the table: MySQL commits after each statement on tables.
         sa.Index("roost_placements_created_at_idx", "created_at"),
         mysql_engine="InnoDB",
     )

@@ -1,11 +1,11 @@
-"""Every setting that breaks a promise of docs/operations.md is told."""
+"""Every setting that breaks a guarantee of docs/operations.md is reported."""
 
 from collections.abc import Mapping
 
 import pytest
 
 from roost.health.outcome import Level
-from roost.health.server_rules import judge
+from roost.health.server import judge
 
 POSTGRESQL = {
     "is_replica": "off",

@@ -1,14 +1,15 @@
-"""Writes of the hot path: compiled once, put off, and then sent to the database together.
+"""Statements: compiled once, deferred, and sent to the database in batches.
 
-SQLAlchemy looks a statement up, fills it in and reads its outcome with more care than a
-statement needs that is always the same. And to wait for the outcome of each before the next one
-is sent costs a round trip each, while others wait for the locks. So these statements are compiled
-once; what a transaction wants to write is gathered; and one execution sends it all and looks
-whether as many rows were written as should be.
+For a statement that is always the same, SQLAlchemy spends more on looking it up, filling it in
+and reading its outcome than the statement needs. And waiting for each outcome before the next
+statement is sent costs a round trip, during which other transactions wait for the locks. So the
+writes of the hot path are compiled once (`Prepared`, `PreparedInsert`), a transaction collects
+what it wants to write, and `send` sends all of it in one execution and compares the numbers of
+written rows with those that were expected.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Dialect, Engine, Executable, Table, bindparam, event
 from sqlalchemy.dialects import mysql, postgresql, sqlite
@@ -17,30 +18,42 @@ from roost.store.connection.driver_errors import LostRace
 
 Values = Mapping[str, Any]
 
-# So many rows are one statement at most.
+# Databases limit the number of parameters of a statement.
+CHUNK = 500
+
+# How many rows one INSERT adds at most.
 ROWS_MAX = 64
 
-# Between the statements of a batch, for those who look at what is sent.
+# Between the statements of a batch, in the text that listeners of the engine see.
 STATEMENT_END = ";\n"
 
 # The execution option that carries a batch to the driver.
 _BATCH = "roost_batch"
 
+Key = TypeVar("Key", int, str)
+
+
+def chunks(keys: Iterable[Key], size: int = CHUNK) -> Iterator[list[Key]]:
+    """The keys in order, in lists that are short enough for one statement."""
+    ordered = sorted(keys)
+    for start in range(0, len(ordered), size):
+        yield ordered[start : start + size]
+
 
 class Write(NamedTuple):
-    """One statement with its values, in the words of one dialect."""
+    """One statement with its values, compiled for one dialect."""
 
     text: str
     values: Any
     expected: int | None  # how many rows it must write; None: any number
-    reason: str  # what it means if it did not
+    reason: str  # why the race is lost if it wrote another number
 
 
-class _Text(NamedTuple):
+class _Compiled(NamedTuple):
     text: str
-    constants: Values  # parameters that the statement brings along
+    constants: Values  # parameters whose values are part of the statement
     converters: Mapping[str, Callable[[Any], Any]]
-    order: Sequence[str] | None  # where parameters have places instead of names
+    order: Sequence[str] | None  # of the parameters, where the driver takes them by position
 
     def fill(self, values: Values) -> Any:
         filled = {**self.constants, **values}
@@ -50,19 +63,19 @@ class _Text(NamedTuple):
 
 
 class Prepared:
-    """One statement, whose parameters are given by name."""
+    """One statement with named parameters, compiled once for each dialect."""
 
     def __init__(self, statement: Executable) -> None:
         self._statement: Any = statement
-        self._texts: dict[str, _Text] = {}
+        self._compiled: dict[str, _Compiled] = {}
 
     def write(
         self, dialect: Dialect, values: Values, *, expected: int | None = None, reason: str = ""
     ) -> Write:
-        found = self._texts.get(dialect.name)
+        found = self._compiled.get(dialect.name)
         if found is None:
             compiled = self._statement.compile(dialect=dialect)
-            found = self._texts[dialect.name] = _Text(
+            found = self._compiled[dialect.name] = _Compiled(
                 text=str(compiled),
                 constants={k: v for k, v in compiled.params.items() if v is not None},
                 converters=dict(compiled._bind_processors),
@@ -72,9 +85,10 @@ class Prepared:
 
 
 class PreparedInsert:
-    """Rows for a table, with these columns.
+    """An INSERT of any number of rows into some columns of a table.
 
-    With `replacing`, a row that agrees with an existing one in these columns takes its place.
+    With `replacing`, a new row overwrites an existing one that has the same values in these
+    columns.
     """
 
     def __init__(self, table: Table, columns: Sequence[str], replacing: Sequence[str] = ()) -> None:
@@ -127,7 +141,10 @@ _INSERT: Mapping[str, Callable[[Table], Any]] = {
 
 
 def send(connection: Connection, writes: Sequence[Write]) -> None:
-    """Send all of them at once; `LostRace` if one did not write what it should have."""
+    """Send these writes as one batch.
+
+    Raises `LostRace` if one of them did not write the expected number of rows.
+    """
     if not writes:
         return
     counts: list[int] = []
@@ -141,10 +158,10 @@ def send(connection: Connection, writes: Sequence[Write]) -> None:
 
 
 def register(engine: Engine) -> None:
-    """Let this engine send batches. What it raises is converted like everything else."""
+    """Let this engine send batches. Its driver errors are converted as for any statement."""
     send_all = _SEND.get(engine.dialect.driver, _send_each)
     if send_all is _send_pipelined and engine.url.host in _LOCAL_HOSTS:
-        # Its pipeline costs more than round trips that have no way to go.
+        # psycopg's pipeline costs more than round trips to a server on the same machine.
         send_all = _send_each
 
     def execute(cursor: Any, _statement: str, _parameters: object, context: Any) -> bool | None:
@@ -159,7 +176,7 @@ def register(engine: Engine) -> None:
 
 
 def _send_each(cursor: Any, writes: Sequence[Write]) -> list[int]:
-    """One after the other: where there is no network in between, or no other way."""
+    """One by one: for SQLite, a server on this machine, or an unknown driver."""
     counts = []
     for write in writes:
         cursor.execute(write.text, write.values)

@@ -1,4 +1,4 @@
-"""Asking one side for everything, and another for the same, earlier or later."""
+"""Compares everything that two sides answer about a world, at once or at different times."""
 
 from collections.abc import Iterable
 
@@ -11,31 +11,31 @@ from comparison.worlds import World
 from roost.assembly import build_application
 
 
-class Recorded:
-    """What a side said: passes requests on and remembers the answers, or repeats them."""
+class RecordedSide:
+    """Passes requests to a live side and records its answers, or replays them without it."""
 
     def __init__(self, live: Side) -> None:
         self.live: Side | None = live
         self._answers: dict[str, Answer] = {}
-        self._asked: Request | None = None
+        self._request: Request | None = None
 
     def fresh(self) -> None:
         raise NotImplementedError
 
     def start(self, request: Request) -> None:
-        self._asked = request
+        self._request = request
         if self.live is not None:
             self.live.start(request)
 
     def finish(self) -> Answer:
-        assert self._asked is not None
+        assert self._request is not None
         if self.live is not None:
-            self._answers[str(self._asked)] = self.live.finish()
-        return self._answers[str(self._asked)]
+            self._answers[str(self._request)] = self.live.finish()
+        return self._answers[str(self._request)]
 
 
-class RoostOn:
-    """The WSGI application of roost on a database that is there."""
+class RoostSide:
+    """The WSGI application of roost on an existing database."""
 
     def __init__(self, url: str) -> None:
         self._client = client_of(
@@ -52,15 +52,15 @@ class RoostOn:
         return self._answer
 
 
-class Look(Comparison):
-    """Everything that two sides tell about a world: all its parts, and many searches."""
+class FullComparison(Comparison):
+    """Reads all parts of a world from two sides, and sends many searches to both."""
 
     def __init__(self, world: World, reference: Side, roost: Side) -> None:
         super().__init__(0, reference, roost)
         self._world = world
 
     def difference(self, searches: int) -> str:
-        """In what they differ; empty if in nothing."""
+        """How the answers differ; empty if they do not."""
         self._state = read_state(self._read, self._world.consumer_uuids)
         assert self._state.providers, "an empty cloud shows nothing"
         everything = self._names(self._world)
@@ -73,24 +73,24 @@ class Look(Comparison):
 
 
 def usages_fail(finding: Finding) -> bool:
-    """On PostgreSQL the reference fails on this one, at 1.38 and later; documented."""
+    """Whether the reference failed on /usages: on PostgreSQL it does from 1.38 on; documented."""
     situation = finding.situation
     return situation.request.path == "/usages" and situation.reference.status == 500
 
 
-def record(world: World, side: Side, searches: int) -> Recorded:
-    """All that a side tells about a world now, to be compared with another later."""
-    recorded = Recorded(side)
-    # Each question is asked once, and the answer compared with itself.
-    Look(world, recorded, Echo(recorded)).difference(searches)
+def record(world: World, side: Side, searches: int) -> RecordedSide:
+    """Everything that a side answers about a world now, to compare with another side later."""
+    recorded = RecordedSide(side)
+    # Each request is sent once, and its answer compared with itself.
+    FullComparison(world, recorded, LastAnswer(recorded)).difference(searches)
     recorded.live = None
     return recorded
 
 
-class Echo:
-    """Says what another has said to the last question."""
+class LastAnswer:
+    """Gives the answer that another side gave to the same request."""
 
-    def __init__(self, other: Recorded) -> None:
+    def __init__(self, other: RecordedSide) -> None:
         self._other = other
 
     def fresh(self) -> None:
