@@ -114,6 +114,29 @@ def test_the_fewest_requests(client: Client, agent_server: RoostServer) -> None:
         assert transport.sent == []
 
 
+def test_a_child_that_becomes_a_root(client: Client) -> None:
+    report, tree = write_flat(client)
+    tree.new_child("child", "host", uuid=uid("child"))
+    report.update_from_provider_tree(tree)
+    tree.reparent("child", None)
+    assert report.update_from_provider_tree(tree) is True
+    assert client.provider(uid("child")).parent_uuid is None
+    # It is known now, and not sent again.
+    assert report.update_from_provider_tree(tree) is False
+
+
+def test_a_rename_leaves_a_move_of_somebody_else_alone(client: Client) -> None:
+    report, tree = write_flat(client)
+    for name in ("a", "b"):
+        tree.new_child(name, "host", uuid=uid(name))
+    report.update_from_provider_tree(tree)
+    client.update_provider(uid("b"), name="b", parent_uuid=uid("a"))
+    tree.rename("b", "other")
+    report.update_from_provider_tree(tree)
+    renamed = client.provider(uid("b"))
+    assert (renamed.name, renamed.parent_uuid) == ("other", uid("a"))
+
+
 def test_moved_renamed_and_deleted(client: Client) -> None:
     report, tree = write_flat(client)
     for name in ("a", "b", "c"):

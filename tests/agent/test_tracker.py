@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from typing import cast
 
 import pytest
 from hosts import Shape, ShapeDriver, claim, flat, graphics, stock, uid
@@ -37,11 +38,19 @@ def test_start_and_later(client: Client) -> None:
     assert tracker.update(startup=False) is False
 
 
+def test_a_new_host_without_resources_is_an_update(client: Client) -> None:
+    tracker, _ = tracker_of(client, lambda tree, nodename, allocations: None)
+    assert tracker.update(startup=True) is True
+    assert tracker.update(startup=True) is False
+
+
 def test_a_plan_writes_nothing(client: Client) -> None:
     tracker, driver = tracker_of(client, flat)
     plan = tracker.plan()
     assert plan.held_before is None
     assert plan.after.data("host").inventory["VCPU"]["total"] == 16
+    # The service does not know the host yet.
+    assert not plan.before.exists("host")
     assert client.providers() == []
     tracker.update(startup=True)
     [host] = client.providers()
@@ -98,6 +107,40 @@ def test_a_failure_later_is_logged_and_tried_again(
         thread.join(10)
     assert not thread.is_alive()
     assert "the machine does not answer" in caplog.text
+
+
+class Scripted:
+    """A tracker that counts its updates, and fails every time or never."""
+
+    def __init__(self, nodename: str, *, fails: bool) -> None:
+        self.nodename = nodename
+        self.fails = fails
+        self.updates = 0
+
+    def update(self, *, startup: bool) -> bool:
+        self.updates += 1
+        if self.fails:
+            raise RuntimeError("the machine does not answer")
+        return False
+
+
+def test_a_failing_node_backs_off_alone() -> None:
+    broken, healthy = Scripted("broken", fails=True), Scripted("healthy", fails=False)
+    stop = threading.Event()
+    trackers = cast("list[Tracker]", [broken, healthy])
+    thread = threading.Thread(
+        target=run_periodically, args=(trackers, stop), kwargs={"interval": 0.02}
+    )
+    thread.start()
+    deadline = time.monotonic() + 20
+    # Fifty pauses of 0.02 seconds; with the pauses of the other node they would take years.
+    while healthy.updates < 50 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    stop.set()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert healthy.updates >= 50
+    assert 1 <= broken.updates < healthy.updates / 2
 
 
 def test_failures_make_the_pauses_longer() -> None:

@@ -5,6 +5,8 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from msgspec import UNSET
+
 from roost.agent.provider_tree import ProviderTree
 from roost.client import (
     ApiError,
@@ -154,12 +156,16 @@ class Flush:
             self.tree.new_child(new.name, new.parent_uuid, uuid=uuid, generation=created.generation)
 
     def _move(self, uuid: str) -> None:
-        new = self._new.data(uuid)
+        old, new = self.tree.data(uuid), self._new.data(uuid)
         self.requests += 1
-        moved = self._client.update_provider(uuid, name=new.name, parent_uuid=new.parent_uuid)
-        if self.tree.data(uuid).name != new.name:
+        # A rename does not send the parent: another client may have moved the provider meanwhile.
+        has_moved = old.parent_uuid != new.parent_uuid
+        moved = self._client.update_provider(
+            uuid, name=new.name, parent_uuid=new.parent_uuid if has_moved else UNSET
+        )
+        if old.name != new.name:
             self.tree.rename(uuid, new.name)
-        if new.parent_uuid is not None and self.tree.data(uuid).parent_uuid != new.parent_uuid:
+        if has_moved:
             self.tree.reparent(uuid, new.parent_uuid)
         self.tree.set_generation(uuid, moved.generation)
 

@@ -28,6 +28,7 @@ class ReportClient:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._tree = ProviderTree()  # as the service has it, as far as we have seen
+        self._root_created = False  # since the last update
         self._held: dict[str, Consumer] = {}  # what consumers held when they were last asked for
         self._classes: set[str] = set()
         self._traits: set[str] = set()
@@ -58,6 +59,7 @@ class ReportClient:
         created = self._client.create_provider(
             name, uuid=uuid or str(uuid_module.uuid4()), parent_uuid=parent_uuid
         )
+        self._root_created = True
         LOG.info("created provider %s (%s)", name, created.uuid)
         return created
 
@@ -70,6 +72,10 @@ class ReportClient:
         tree = ProviderTree()
         tree.new_root(name, uuid or str(uuid_module.uuid4()))
         return tree
+
+    def last_read_tree(self) -> ProviderTree:
+        """A copy of the tree as the service had it when it was last read; empty if it had none."""
+        return self._tree.copy()
 
     def _read_tree(self, root: str) -> ProviderTree:
         providers = self._client.tree(root)
@@ -147,7 +153,8 @@ class ReportClient:
     ) -> bool:
         """Let the service have this tree; with allocations, what consumers hold as well.
 
-        Returns whether anything had to be sent. Raises `UpdateFailed` with everything that could
+        Returns whether anything had to be sent, the root that was created when the tree was read
+        included. Raises `UpdateFailed` with everything that could
         not be done; a reshape is then undone or was never done.
         """
         flush = Flush(self._client, self._tree, new_tree, self._classes, self._traits)
@@ -162,7 +169,8 @@ class ReportClient:
         finally:
             # What was sent is known, whatever happened afterwards.
             self._tree = flush.tree
-        return flush.requests > 0
+        created, self._root_created = self._root_created, False
+        return created or flush.requests > 0
 
 
 def _record(consumer: Consumer) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """Keeps the service told about a host: at start, and then again and again."""
 
 import copy
+import heapq
 import logging
 import random
 import threading
+import time
 from typing import NamedTuple
 
 from roost.agent.drivers.base import Allocations, Driver, ReshapeNeeded
@@ -49,13 +51,14 @@ class Tracker:
 
     def plan(self) -> Plan:
         """What an update at start would do. Nothing is written."""
-        before = self._report.get_provider_tree(self.nodename, self._uuid)
-        after = before.copy()
+        found = self._report.get_provider_tree(self.nodename, self._uuid)
+        # Drivers expect a root, also one that the service does not know yet.
+        before, after = self._report.last_read_tree(), found.copy()
         try:
             self._driver.update_provider_tree(after, self.nodename)
             return Plan(before, after, None, None)
         except ReshapeNeeded:
-            after = before.copy()
+            after = found.copy()
             held = self._report.get_allocations_for_provider_tree()
             moved = copy.deepcopy(held)
             self._driver.update_provider_tree(after, self.nodename, allocations=moved)
@@ -98,21 +101,35 @@ class Tracker:
 def run_periodically(
     trackers: list[Tracker], stop: threading.Event, *, interval: float = INTERVAL_SECONDS
 ) -> None:
-    """Update again and again, until told to stop. What fails is logged, and tried again later."""
-    failures = 0
-    while not stop.wait(_pause(interval, failures)):
-        failed = False
-        for tracker in trackers:
-            try:
-                tracker.update(startup=False)
-            except ReshapeForbidden as error:
-                LOG.error("%s", error)
-                failed = True
-            except Exception as error:
-                # Of a driver it may be anything. The next run may see a better world.
-                LOG.warning("%s could not be updated: %s", tracker.nodename, error, exc_info=True)
-                failed = True
-        failures = failures + 1 if failed else 0
+    """Update every node once per interval until `stop` is set.
+
+    A node that cannot be updated is logged and tried again after a longer pause. Each node has
+    its own pauses, so that one that fails does not hold up the others.
+    """
+    failures = [0] * len(trackers)
+    # When each node is due, the earliest first.
+    queue = [(time.monotonic() + _pause(interval, 0), node) for node in range(len(trackers))]
+    heapq.heapify(queue)
+    while queue:
+        due, node = queue[0]
+        if stop.wait(max(0.0, due - time.monotonic())):
+            return
+        failures[node] = 0 if _try_update(trackers[node]) else failures[node] + 1
+        heapq.heapreplace(queue, (time.monotonic() + _pause(interval, failures[node]), node))
+
+
+def _try_update(tracker: Tracker) -> bool:
+    """Whether a node could be updated; if not, the reason is logged."""
+    try:
+        tracker.update(startup=False)
+    except ReshapeForbidden as error:
+        LOG.error("%s", error)
+        return False
+    except Exception as error:
+        # A driver may raise anything, and the next attempt may find the cause gone.
+        LOG.warning("%s could not be updated: %s", tracker.nodename, error, exc_info=True)
+        return False
+    return True
 
 
 def _pause(interval: float, failures: int) -> float:

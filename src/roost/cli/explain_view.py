@@ -18,6 +18,12 @@ TREES_MAX = 20
 
 _STYLES = {"fits": "bold green", "not now": "bold yellow", "never": "bold red"}
 
+_UNIT_LIMITS = {
+    "min_unit": "less than min_unit",
+    "max_unit": "more than max_unit",
+    "step_size": "no multiple of step_size",
+}
+
 
 def parse_query(text: str) -> dict[str, list[str]]:
     try:
@@ -87,7 +93,7 @@ def _print_tree(console: Console, tree: Any) -> None:
         console.print(_indented(Text("fits", style="green"), 4))
         return
     if not tree["providers"]:
-        console.print(_indented(Text(tree["text"].partition(" fails at ")[2], style="red"), 4))
+        console.print(_indented(Text(tree["text"], style="red"), 4))
     if tree["providers"] and "inventory" in tree["providers"][0]:
         console.print(_indented(_stocks(tree), 4))
     else:
@@ -115,9 +121,21 @@ def _stocks(tree: Any) -> Table:
             Text(str(stock["free"]), style="red" if short else "green"),
             "free of",
             str(stock["capacity"]),
-            Text("" if together else each["text"].rpartition("; ")[2], style="dim"),
+            Text("" if together else _units(each), style="dim"),
         )
     return table
+
+
+def _units(provider: Any) -> str:
+    """Which unit limits an amount violates, or how much of it the provider gives."""
+    if "gives" in provider:
+        return f"gives {provider['gives']}"
+    violated = [
+        f"{text} {provider['inventory'][limit]}"
+        for limit, text in _UNIT_LIMITS.items()
+        if limit in provider["broken"]
+    ]
+    return ", ".join(violated) or "units ok"
 
 
 def _indented(shown: Text | Table, width: int = 2) -> Padding:

@@ -28,7 +28,7 @@ def roost() -> None:
 def completion(shell: str) -> None:
     """Print what makes SHELL complete `roost`.
 
-    \\b
+    \b
     bash:  roost completion bash > ~/.local/share/bash-completion/completions/roost
     zsh:   roost completion zsh > "${fpath[1]}/_roost"
     fish:  roost completion fish > ~/.config/fish/completions/roost.fish

@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import httpx
+from msgspec import UNSET, UnsetType
 
 from roost.client import wire
 from roost.client.auth import Auth, NoAuth
@@ -91,9 +92,16 @@ class Client:
             body["parent_provider_uuid"] = parent_uuid
         return wire.provider(self._send("POST", "/resource_providers", body, since=(1, 20)))
 
-    def update_provider(self, uuid: str, *, name: str, parent_uuid: str | None = None) -> Provider:
-        """Rename a provider, or give it a parent."""
-        body = {"name": name, "parent_provider_uuid": parent_uuid}
+    def update_provider(
+        self, uuid: str, *, name: str, parent_uuid: str | UnsetType | None = UNSET
+    ) -> Provider:
+        """Rename a provider, or move it below another parent.
+
+        Without `parent_uuid` it keeps its parent; None makes it a root.
+        """
+        body: dict[str, str | None] = {"name": name}
+        if parent_uuid is not UNSET:
+            body["parent_provider_uuid"] = parent_uuid
         path = _PROVIDER.format(uuid)
         return wire.provider(self._send("PUT", path, body, since=(1, 14), repeatable=True))
 
