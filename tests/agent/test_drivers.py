@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from roost.agent import drivers
+from roost.agent.driver import Driver, DriverError
 from roost.agent.drivers import BUILT_IN, GROUP, load_driver
-from roost.agent.drivers.base import Driver, DriverError
 
 
 class OwnDriver(Driver):

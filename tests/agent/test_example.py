@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hosts import claim
 
-from roost.agent.drivers.base import DriverError
+from roost.agent.driver import DriverError
 from roost.agent.tracker import Tracker
 from roost.client import Client
 

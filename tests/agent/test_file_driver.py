@@ -6,9 +6,9 @@ import uuid
 import jsonschema
 import pytest
 
+from roost.agent.driver import DriverError, ReshapeNeeded
 from roost.agent.drivers import load_driver
-from roost.agent.drivers.base import DriverError, ReshapeNeeded
-from roost.agent.drivers.file_schema import SCHEMA
+from roost.agent.drivers.file.schema import SCHEMA
 from roost.agent.provider_tree import ProviderTree
 
 ROOT = "3f5e0d4c-1c58-4b43-9f66-4f6f4c3dbd5e"

@@ -9,10 +9,10 @@ import pytest
 from hosts import Shape, ShapeDriver, claim, flat, graphics, stock, uid
 
 from roost.agent import tracker as tracker_module
-from roost.agent.drivers.base import Allocations, ReshapeNeeded
-from roost.agent.flush import UpdateFailed
+from roost.agent.driver import Allocations, ReshapeNeeded
 from roost.agent.provider_tree import ProviderTree
 from roost.agent.tracker import ReshapeForbidden, Tracker, run_periodically
+from roost.agent.tree_update import UpdateFailed
 from roost.client import ApiError, Client
 from roost_server import RoostServer
 

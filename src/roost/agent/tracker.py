@@ -1,4 +1,4 @@
-"""Keeps the service told about a host: at start, and then again and again."""
+"""Reports a host to the service, once at start and then periodically."""
 
 import copy
 import heapq
@@ -8,38 +8,39 @@ import threading
 import time
 from typing import NamedTuple
 
-from roost.agent.drivers.base import Allocations, Driver, ReshapeNeeded
-from roost.agent.flush import ReshapeConflict
+from roost.agent.driver import Allocations, Driver, ReshapeNeeded
 from roost.agent.provider_tree import ProviderTree
-from roost.agent.report import ReportClient
+from roost.agent.report_client import ReportClient
+from roost.agent.tree_update import ReshapeConflict
 from roost.client import Client
 
 LOG = logging.getLogger(__name__)
 
 INTERVAL_SECONDS = 60.0
-# So that a thousand hosts that were started together do not stay together.
+# Each pause is up to this share longer or shorter, so that a thousand hosts that were started
+# together do not send their updates together.
 JITTER = 0.1
 BACK_OFF_SECONDS_MAX = 600.0
 
-# A reshape that meets claims is decided anew, on what consumers hold then.
+# How often a reshape that loses a race against claims is planned again.
 RESHAPE_ATTEMPTS = 10
 
 
 class ReshapeForbidden(Exception):
-    """A reshape is needed outside of start-up."""
+    """A reshape is needed, but the agent reshapes only at start."""
 
 
 class Plan(NamedTuple):
-    """What an update would do."""
+    """What an update would change."""
 
-    before: ProviderTree
+    before: ProviderTree  # as the service has it; empty if it does not know the host
     after: ProviderTree
-    held_before: Allocations | None  # None where no reshape is needed
+    held_before: Allocations | None  # None if no reshape is needed
     held_after: Allocations | None
 
 
 class Tracker:
-    """One host: its driver on the one side, the service on the other."""
+    """Carries what a driver says of one host to the service."""
 
     def __init__(
         self, client: Client, driver: Driver, nodename: str, *, uuid: str | None = None
@@ -50,7 +51,7 @@ class Tracker:
         self._uuid = uuid
 
     def plan(self) -> Plan:
-        """What an update at start would do. Nothing is written."""
+        """What an update at start would change. Writes nothing."""
         found = self._report.get_provider_tree(self.nodename, self._uuid)
         # Drivers expect a root, also one that the service does not know yet.
         before, after = self._report.last_read_tree(), found.copy()
@@ -65,15 +66,15 @@ class Tracker:
             return Plan(before, after, held, moved)
 
     def update(self, *, startup: bool) -> bool:
-        """Let the service have what the driver says; whether anything was sent.
+        """Write to the service what the driver describes. Returns whether anything was sent.
 
-        Inventories and allocations are reshaped at start only.
+        Only an update at start moves inventories that consumers may hold.
         """
         for _ in range(RESHAPE_ATTEMPTS - 1):
             try:
                 return self._update(startup=startup)
             except ReshapeConflict as error:
-                LOG.info("a reshape of %s is decided anew: %s", self.nodename, error)
+                LOG.info("reshaping %s again after a lost race: %s", self.nodename, error)
         return self._update(startup=startup)
 
     def _update(self, *, startup: bool) -> bool:

@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from roost.agent.difference import compare, render
+from roost.agent.driver import Allocations, Driver, DriverError
 from roost.agent.drivers import load_driver
-from roost.agent.drivers.base import Allocations, Driver, DriverError
-from roost.agent.flush import UpdateFailed
 from roost.agent.provider_tree import ProviderTree
 from roost.agent.tracker import Plan, Tracker, run_periodically
+from roost.agent.tree_diff import compare, render
+from roost.agent.tree_update import UpdateFailed
 from roost.cli.failure import BadInput, Failure
 from roost.cli.terminal import wrapping_console
 from roost.client import Client, ClientError, direct

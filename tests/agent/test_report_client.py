@@ -9,9 +9,9 @@ import httpx
 import pytest
 from hosts import claim, empty, flat, graphics, stock, uid
 
-from roost.agent.flush import ReshapeConflict, UpdateFailed
 from roost.agent.provider_tree import ProviderTree
-from roost.agent.report import ReportClient
+from roost.agent.report_client import ReportClient
+from roost.agent.tree_update import ReshapeConflict, UpdateFailed
 from roost.client import Client, Inventory
 from roost_server import RoostServer
 

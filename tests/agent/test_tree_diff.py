@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from roost.agent.difference import compare, render
 from roost.agent.provider_tree import ProviderTree
+from roost.agent.tree_diff import compare, render
 from roost.model import Inventory
 
 
