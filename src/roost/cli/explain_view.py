@@ -1,19 +1,16 @@
-"""Explanations and capacity for people, and as JSON."""
+"""Explanations and counts of capacity, as tables for people."""
 
 from typing import Any
 from urllib.parse import parse_qs
 
-import click
-import msgspec
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from roost.cli.failure import BadInput
-from roost.cli.terminal import wrapping_console
+from roost.cli.output import BadInput, wrapping_console
 
-# So many trees are listed; --json has all.
+# How many trees `roost capacity` lists. JSON has all of them.
 TREES_MAX = 20
 
 _STYLES = {"fits": "bold green", "not now": "bold yellow", "never": "bold red"}
@@ -32,12 +29,8 @@ def parse_query(text: str) -> dict[str, list[str]]:
         raise BadInput(f"not a query like resources=VCPU:1&required=TRAIT: {text!r}") from None
 
 
-def print_json(found: Any) -> None:
-    click.echo(msgspec.json.format(msgspec.json.encode(found)))
-
-
 # ---------------------------------------------------------------------------------------------
-# Why
+# Explanations
 
 
 def print_explanation(found: Any) -> None:
@@ -62,7 +55,7 @@ def print_explanation(found: Any) -> None:
 
 
 def _funnel(found: Any) -> Table:
-    """Each rule with what it left, numbers under each other."""
+    """A row for each rule: what was left after it, and what it removed."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("rule", header_style="bold", overflow="fold")
     table.add_column("trees left", justify="right", header_style="bold")
@@ -95,7 +88,7 @@ def _print_tree(console: Console, tree: Any) -> None:
     if not tree["providers"]:
         console.print(_indented(Text(tree["text"], style="red"), 4))
     if tree["providers"] and "inventory" in tree["providers"][0]:
-        console.print(_indented(_stocks(tree), 4))
+        console.print(_indented(_inventory_table(tree), 4))
     else:
         for each in tree["providers"]:
             console.print(_indented(Text(each["text"], style="red"), 4))
@@ -103,24 +96,24 @@ def _print_tree(console: Console, tree: Any) -> None:
         console.print(_indented(Text(f"and {tree['providers_more']:,} more", style="dim"), 4))
 
 
-def _stocks(tree: Any) -> Table:
-    """What was asked of each provider, and what it has."""
+def _inventory_table(tree: Any) -> Table:
+    """A row for each provider: what was asked of it, and what it has."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for justify in ("left", "left", "right", "left", "right", "left", "right", "left"):
         table.add_column(justify=justify, no_wrap=True)
     together = tree["rule"]["kind"] == "capacity"
     for each in tree["providers"]:
-        stock = each["inventory"]
+        inventory = each["inventory"]
         name = each["broken"][0] if together else tree["rule"]["names"][0]
         short = "capacity" in each["broken"] or together
         table.add_row(
             each["name"],
             name,
-            str(stock["asked"]),
+            str(inventory["asked"]),
             "asked together," if together else "asked,",
-            Text(str(stock["free"]), style="red" if short else "green"),
+            Text(str(inventory["free"]), style="red" if short else "green"),
             "free of",
-            str(stock["capacity"]),
+            str(inventory["capacity"]),
             Text("" if together else _units(each), style="dim"),
         )
     return table
@@ -143,7 +136,7 @@ def _indented(shown: Text | Table, width: int = 2) -> Padding:
 
 
 # ---------------------------------------------------------------------------------------------
-# How many
+# Capacity
 
 
 def print_capacity(found: Any) -> None:
