@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from roost.assembly import incomplete_ids
-from roost.cli.database import open_tables
 from roost.cli.output import BadInput, database_name
+from roost.cli.tables import open_tables
 from roost.health.check import STEPS, check
 from roost.health.findings import KINDS, Finding
 from roost.health.repair import UNITS, repair

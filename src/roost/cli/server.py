@@ -14,8 +14,8 @@ from roost.api.access.authentication import is_loopback
 from roost.api.http.pipeline import check_pipeline
 from roost.api.http.request_middleware import Application
 from roost.assembly import LazyApplication, build_application
-from roost.cli.database import sync_tables
 from roost.cli.output import BadInput, Failure, database_name
+from roost.cli.tables import sync_tables
 from roost.observe import exposition, logs
 from roost.settings import Settings, SettingsError
 

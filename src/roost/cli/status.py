@@ -58,7 +58,7 @@ def _report(settings: "Settings", *, as_json: bool) -> int:
 
 
 def _database_outcomes(settings: "Settings") -> "list[Outcome]":
-    from roost.cli.database import open_tables
+    from roost.cli.tables import open_tables
     from roost.health.outcome import failure
     from roost.health.status import database_outcomes
 
