@@ -1,6 +1,5 @@
 """Explanations and counts of capacity, as tables for people."""
 
-from typing import Any
 from urllib.parse import parse_qs
 
 from rich.console import Console
@@ -9,16 +8,17 @@ from rich.table import Table
 from rich.text import Text
 
 from roost.cli.output import BadInput, wrapping_console
+from roost.client import Capacity, Explanation
+from roost.client.explanations import ExplainedProvider, ExplainedRule, ExplainedTree
+from roost.reasons import RuleKind, UnitLimit, Verdict
 
 # How many trees `roost capacity` lists. JSON has all of them.
 TREES_MAX = 20
 
-_STYLES = {"fits": "bold green", "not now": "bold yellow", "never": "bold red"}
-
-_UNIT_LIMITS = {
-    "min_unit": "less than min_unit",
-    "max_unit": "more than max_unit",
-    "step_size": "no multiple of step_size",
+_STYLES = {
+    Verdict.FITS: "bold green",
+    Verdict.NOT_NOW: "bold yellow",
+    Verdict.NEVER: "bold red",
 }
 
 
@@ -33,7 +33,7 @@ def parse_query(text: str) -> dict[str, list[str]]:
 # Explanations
 
 
-def print_explanation(found: Any) -> None:
+def print_explanation(found: Explanation) -> None:
     console = wrapping_console()
     if found["stages"]:
         console.print(_funnel(found))
@@ -51,10 +51,10 @@ def print_explanation(found: Any) -> None:
     if not found["complete"]:
         console.print(_indented(Text("there may be more: not every change was tried", "dim")))
     console.print()
-    console.print(Text(found["summary"], style=_STYLES[found["verdict"]]))
+    console.print(Text(found["summary"], style=_STYLES[Verdict(found["verdict"])]))
 
 
-def _funnel(found: Any) -> Table:
+def _funnel(found: Explanation) -> Table:
     """A row for each rule: what was left after it, and what it removed."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("rule", header_style="bold", overflow="fold")
@@ -79,16 +79,18 @@ def _funnel(found: Any) -> Table:
     return table
 
 
-def _print_tree(console: Console, tree: Any) -> None:
+def _print_tree(console: Console, tree: ExplainedTree) -> None:
     title = Text.assemble((tree["name"], "bold"), "  ", (tree["uuid"], "dim"))
     console.print(_indented(title))
-    if tree["rule"] is None:
+    rule = tree["rule"]
+    if rule is None:
         console.print(_indented(Text("fits", style="green"), 4))
         return
     if not tree["providers"]:
+        # No single provider is to blame; the sentence says what is.
         console.print(_indented(Text(tree["text"], style="red"), 4))
     if tree["providers"] and "inventory" in tree["providers"][0]:
-        console.print(_indented(_inventory_table(tree), 4))
+        console.print(_indented(_inventory_table(rule, tree["providers"]), 4))
     else:
         for each in tree["providers"]:
             console.print(_indented(Text(each["text"], style="red"), 4))
@@ -96,16 +98,16 @@ def _print_tree(console: Console, tree: Any) -> None:
         console.print(_indented(Text(f"and {tree['providers_more']:,} more", style="dim"), 4))
 
 
-def _inventory_table(tree: Any) -> Table:
+def _inventory_table(rule: ExplainedRule, providers: list[ExplainedProvider]) -> Table:
     """A row for each provider: what was asked of it, and what it has."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for justify in ("left", "left", "right", "left", "right", "left", "right", "left"):
         table.add_column(justify=justify, no_wrap=True)
-    together = tree["rule"]["kind"] == "capacity"
-    for each in tree["providers"]:
+    together = rule["kind"] == RuleKind.CAPACITY
+    for each in providers:
         inventory = each["inventory"]
-        name = each["broken"][0] if together else tree["rule"]["names"][0]
-        short = "capacity" in each["broken"] or together
+        name = each["broken"][0] if together else rule["names"][0]
+        short = together or UnitLimit.NOT_FREE in each["broken"]
         table.add_row(
             each["name"],
             name,
@@ -119,16 +121,17 @@ def _inventory_table(tree: Any) -> Table:
     return table
 
 
-def _units(provider: Any) -> str:
+def _units(provider: ExplainedProvider) -> str:
     """Which unit limits an amount violates, or how much of it the provider gives."""
     if "gives" in provider:
         return f"gives {provider['gives']}"
-    violated = [
-        f"{text} {provider['inventory'][limit]}"
-        for limit, text in _UNIT_LIMITS.items()
-        if limit in provider["broken"]
-    ]
-    return ", ".join(violated) or "units ok"
+    inventory = provider["inventory"]
+    limits = (
+        (UnitLimit.BELOW_MIN_UNIT, f"less than min_unit {inventory['min_unit']}"),
+        (UnitLimit.ABOVE_MAX_UNIT, f"more than max_unit {inventory['max_unit']}"),
+        (UnitLimit.NO_WHOLE_STEP, f"no multiple of step_size {inventory['step_size']}"),
+    )
+    return ", ".join(text for limit, text in limits if limit in provider["broken"]) or "units ok"
 
 
 def _indented(shown: Text | Table, width: int = 2) -> Padding:
@@ -139,7 +142,7 @@ def _indented(shown: Text | Table, width: int = 2) -> Padding:
 # Capacity
 
 
-def print_capacity(found: Any) -> None:
+def print_capacity(found: Capacity) -> None:
     console = wrapping_console()
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(justify="right")
