@@ -40,7 +40,7 @@ def test_the_example(client: Client, tmp_path: Path) -> None:
 
 
 def test_its_reshape(client: Client, tmp_path: Path) -> None:
-    """A class gets another name, and whoever holds some keeps it."""
+    """A class is renamed, and consumers keep what they hold of it."""
     path = tmp_path / "licences.json"
     path.write_text(json.dumps({"cad": 20}))
     tracker = Tracker(client, example()({"path": str(path)}), "licences")

@@ -1,4 +1,4 @@
-"""At start, and then again and again; and a reshape while others claim."""
+"""Updates at start and periodically, and a reshape while other clients claim."""
 
 import logging
 import threading
@@ -152,7 +152,7 @@ def test_failures_make_the_pauses_longer() -> None:
 
 
 def test_a_driver_that_needs_a_reshape_and_changes_its_mind(client: Client) -> None:
-    """What it did to the tree before it raised does not count."""
+    """What a driver did to the tree before it raised ReshapeNeeded is discarded."""
 
     def careless(tree: ProviderTree, nodename: str, allocations: Allocations | None) -> None:
         if allocations is None:
@@ -166,7 +166,7 @@ def test_a_driver_that_needs_a_reshape_and_changes_its_mind(client: Client) -> N
 
 
 def test_a_reshape_among_claims(client: Client, agent_server: RoostServer) -> None:
-    """Nothing is given twice, nothing is lost, and never do the old and the new both count."""
+    """No claim is lost or doubled, and no search sees both the old and the new inventories."""
     tracker, driver = tracker_of(client, flat)
     tracker.update(startup=True)
     root = client.providers()[0].uuid

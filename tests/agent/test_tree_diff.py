@@ -1,4 +1,4 @@
-"""What has to change between two trees, and how it looks."""
+"""The difference of two trees, and how it is drawn."""
 
 import io
 

@@ -187,7 +187,7 @@ def test_a_direct_client_needs_tables(tmp_path: Path) -> None:
 
 
 class Script(httpx.BaseTransport):
-    """Answers one request after the other as it was told; then always the last."""
+    """Gives the scripted answers one after the other, then the last one again and again."""
 
     def __init__(self, *answers: httpx.Response | Exception) -> None:
         self.answers = list(answers)
@@ -347,7 +347,7 @@ def test_the_id_of_the_callers_own_request() -> None:
 
 
 def test_tokens_of_keystone(server: RoostServer) -> None:
-    """noauth2 takes what Keystone gave for the name of a user; what counts is what was sent."""
+    """The client sends the token of Keystone, and asks for a new one after a 401."""
     with Keystone({"x": token("x")}) as keystone:
         auth = KeystoneAuth.password(
             f"{keystone.url}/v3", username="placement", password="secret", project_name="services"

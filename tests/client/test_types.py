@@ -1,4 +1,4 @@
-"""The types that a program sees which uses the client."""
+"""The types of the client, as a program that uses it sees them."""
 
 import os
 import re

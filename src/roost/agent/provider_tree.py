@@ -94,8 +94,8 @@ class ProviderTree:
             parent = None if new_parent is None else self._find(new_parent)
             if parent is not None and parent.uuid in self._below(node):
                 raise ProviderLoop(
-                    f"Provider {node.name} cannot stand below {parent.name}: "
-                    f"{parent.name} is a part of its own subtree."
+                    f"Provider {node.name} cannot be moved below {parent.name}: "
+                    f"{parent.name} is in its subtree."
                 )
             if node.parent_uuid is not None:
                 self._nodes[node.parent_uuid].children.remove(node.uuid)

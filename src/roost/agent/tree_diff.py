@@ -197,13 +197,13 @@ def render(diff: TreeDiff) -> Tree:
 
 
 def _title(each: ProviderDiff, known: dict[str, ProviderDiff]) -> Text:
-    words = [each.latest.name]
+    parts = [each.latest.name]
     if each.before is not None and each.renamed:
-        words.append(f"(was {each.before.name})")
+        parts.append(f"(was {each.before.name})")
     if each.before is not None and each.moved:
         old_parent = known.get(each.before.parent_uuid or "")
-        words.append(f"(from below {old_parent.latest.name})" if old_parent else "(was a root)")
-    return _line(each.mark, " ".join(words))
+        parts.append(f"(from below {old_parent.latest.name})" if old_parent else "(was a root)")
+    return _line(each.mark, " ".join(parts))
 
 
 def _lines(each: ProviderDiff) -> Iterator[Text]:

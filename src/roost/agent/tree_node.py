@@ -120,5 +120,5 @@ def parents_first(providers: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]
         ordered.extend(by_parent.pop(each["uuid"], []))
     if by_parent:
         names = ", ".join(sorted(each["name"] for found in by_parent.values() for each in found))
-        raise ProviderLoop(f"Providers stand below each other in a loop: {names}")
+        raise ProviderLoop(f"Providers are below each other in a loop: {names}")
     return ordered

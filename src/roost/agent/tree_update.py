@@ -112,7 +112,7 @@ class TreeUpdate:
             LOG.warning("%s: %s: %s", self._name(uuid), step, error)
             self._failures.append(FailedStep(self._name(uuid), step, error.detail))
 
-    # -- names and places ----------------------------------------------------------------------
+    # -- names, providers and parents ----------------------------------------------------------
 
     def _create_names(self, wanted: list[str]) -> None:
         """Create custom classes and traits, which must exist before a provider can have them."""
@@ -126,16 +126,17 @@ class TreeUpdate:
             known.update(name for each in old for name in getattr(each, kind))
             names = {name for each in data for name in getattr(each, kind)}
             for name in sorted(names - known):
-                if name.startswith(_CUSTOM):
-                    self._create_name(name, create)
+                if name.startswith(_CUSTOM) and self._create_name(name, create):
                     known.add(name)
 
-    def _create_name(self, name: str, create: Callable[[str], None]) -> None:
+    def _create_name(self, name: str, create: Callable[[str], None]) -> bool:
         self.requests += 1
         try:
             create(name)
         except ApiError as error:
             self._failures.append(FailedStep(name, "create", error.detail))
+            return False
+        return True
 
     def _place(self, uuid: str) -> None:
         """Make sure that a provider exists, with its name and below its parent."""

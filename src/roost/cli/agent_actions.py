@@ -140,10 +140,10 @@ def _moves(plan: Plan) -> Iterator[tuple[str, str, str, str, str]]:
     before, after = plan.held_before or {}, plan.held_after or {}
     for consumer in sorted(before):
         old, new = _amounts(before, consumer), _amounts(after, consumer)
-        lost = {key: n - new.get(key, 0) for key, n in old.items() if n > new.get(key, 0)}
-        won = {key: n - old.get(key, 0) for key, n in new.items() if n > old.get(key, 0)}
-        sources = ", ".join(f"{_name(plan, uuid)} {name}" for uuid, name in sorted(lost))
-        for (uuid, name), amount in sorted(won.items()):
+        removed = {key: n - new.get(key, 0) for key, n in old.items() if n > new.get(key, 0)}
+        added = {key: n - old.get(key, 0) for key, n in new.items() if n > old.get(key, 0)}
+        sources = ", ".join(f"{_name(plan, uuid)} {name}" for uuid, name in sorted(removed))
+        for (uuid, name), amount in sorted(added.items()):
             yield consumer, name, f"{amount:,}", sources, _name(plan, uuid)
 
 

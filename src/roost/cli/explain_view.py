@@ -160,5 +160,5 @@ def print_capacity(found: Capacity) -> None:
     least = "" if found["complete"] else "At least "
     where = f" in {len(trees):,} tree{'' if len(trees) == 1 else 's'}" if trees else ""
     fit = "fits" if found["count"] == 1 else "fit"
-    said = f"{least}{found['count']:,} more of this request {fit}{where}."
-    console.print(Text(said, style="bold"))
+    text = f"{least}{found['count']:,} more of this request {fit}{where}."
+    console.print(Text(text, style="bold"))

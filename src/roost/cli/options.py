@@ -55,7 +55,7 @@ def read_settings(
     from roost.settings import SettingsError, default_config_files, load_settings
 
     given = {("placement_database", "connection"): database, **(given or {})}
-    # Without any configuration somebody is trying roost out, and needs no authentication. A
+    # A user without any configuration is trying roost out, and needs no authentication. A
     # deployment that is configured, but does not say how to authenticate, must never be open.
     configured = bool(config_files or default_config_files())
     try:

@@ -89,7 +89,7 @@ def _refuse_remote_noauth2(host: str, settings: Settings) -> None:
     loopback_only = settings.auth_strategy == "noauth2" and not settings.allow_remote_noauth2
     if loopback_only and not is_loopback(host):
         raise BadInput(
-            f"noauth2 believes every token, so it listens on this machine alone and not on "
+            f"noauth2 accepts every token, so it listens on this machine only and not on "
             f"{host}; --allow-remote-noauth2 allows it"
         )
 
@@ -123,7 +123,7 @@ def _print_banner(host: str, port: int, settings: Settings) -> None:
     if is_loopback(host):
         console.print("  network         this machine only (loopback)")
     if settings.auth_strategy == "noauth2":
-        console.print("  authentication  none: noauth2 believes every token (development)")
+        console.print("  authentication  none: noauth2 accepts every token (development)")
         if not is_loopback(host):
             console.print(
                 "  [bold red]Everybody who reaches this address can change everything.[/bold red]"

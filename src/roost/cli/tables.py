@@ -1,4 +1,4 @@
-"""The tables of a database: opening and migrating them, with one line for whatever goes wrong."""
+"""The tables of a database: opening and migrating them, with one line for each failure."""
 
 import logging
 from collections.abc import Iterator

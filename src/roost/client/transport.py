@@ -58,7 +58,7 @@ class Transport:
                 found = answer["versions"][0]["max_version"]
                 major, minor = map(int, found.split("."))
             except (KeyError, IndexError, TypeError, ValueError):
-                raise NotUnderstood(f"{self._http.base_url} is no placement service") from None
+                raise NotUnderstood(f"{self._http.base_url} is not a placement service") from None
             self._version = min((major, minor), VERSION_MAX)
         return self._version
 
@@ -147,7 +147,7 @@ class Transport:
         try:
             return msgspec.json.decode(response.content)
         except msgspec.DecodeError as error:
-            raise NotUnderstood(f"{method} {path}: the answer is no JSON") from error
+            raise NotUnderstood(f"{method} {path}: the answer is not JSON") from error
 
 
 class _Request(NamedTuple):

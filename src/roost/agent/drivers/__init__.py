@@ -26,7 +26,7 @@ def load_driver(name: str, options: Mapping[str, str]) -> Driver:
             f"The driver {name!r} ({known[name].value}) cannot be loaded: {error}"
         ) from error
     if not (isinstance(kind, type) and issubclass(kind, Driver)):
-        raise DriverError(f"The driver {name!r} ({known[name].value}) is no Driver.")
+        raise DriverError(f"The driver {name!r} ({known[name].value}) is not a Driver.")
     return kind(options)
 
 

@@ -39,7 +39,7 @@ def _schema_errors(data: Any) -> Problems:
                 if name not in known:
                     yield (*path, name), f"no such field; there are {', '.join(known)}"
         elif error.parent is None and "propertyNames" in error.absolute_schema_path:
-            yield (*path, error.instance), f"{error.instance!r} is no name of a resource class"
+            yield (*path, error.instance), f"{error.instance!r} is not the name of a resource class"
         elif error.validator == "required":
             missing = [name for name in error.validator_value if name not in error.instance]
             yield path, f"{', '.join(missing)} is missing"
@@ -74,12 +74,12 @@ def _providers(path: KeyPath, providers: list[Any]) -> Iterator[tuple[KeyPath, A
 def _check_names(path: KeyPath, provider: Any) -> Problems:
     for position, trait in enumerate(provider.get("traits", [])):
         if not _exists(trait, os_traits.get_traits()):
-            yield (*path, "traits", position), f"{trait} is no standard trait, nor CUSTOM_"
+            yield (*path, "traits", position), f"{trait} is neither a standard trait nor CUSTOM_"
     for resource_class in provider.get("inventories", {}):
         if not _exists(resource_class, os_resource_classes.STANDARDS):
             yield (
                 (*path, "inventories", resource_class),
-                f"{resource_class} is no standard resource class, nor CUSTOM_",
+                f"{resource_class} is neither a standard resource class nor CUSTOM_",
             )
 
 

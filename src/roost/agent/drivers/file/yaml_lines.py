@@ -63,7 +63,7 @@ def _walk(top: yaml.Node) -> Iterator[tuple[KeyPath, int]]:
         path, node, line, ancestors = pending.pop()
         seen += 1
         if id(node) in ancestors or seen > NODES_MAX:
-            raise BadYaml(line, f"{dotted(path)} contains itself, or far too much")
+            raise BadYaml(line, f"{dotted(path)} contains itself, or is too large")
         yield path, line
         inside = ancestors | {id(node)}
         if isinstance(node, yaml.SequenceNode):
@@ -74,8 +74,8 @@ def _walk(top: yaml.Node) -> Iterator[tuple[KeyPath, int]]:
             for key, value in node.value:
                 line = key.start_mark.line + 1
                 if key.tag not in _KEY_TAGS:
-                    raise BadYaml(line, f"{dotted(path)} has a key that is no word")
+                    raise BadYaml(line, f"{dotted(path)} has a key that is not a string")
                 if key.value in keys:
-                    raise BadYaml(line, f"{dotted((*path, key.value))} is there twice")
+                    raise BadYaml(line, f"{dotted((*path, key.value))} appears twice")
                 keys.add(key.value)
                 pending.append(((*path, key.value), value, line, inside))

@@ -83,7 +83,7 @@ def _choice(options: Mapping[str, str], name: str, choices: type[StrEnum]) -> di
 
 def _amount(name: str, text: str) -> int:
     if not text.isdecimal():
-        raise DriverError(f"Option {name}: {text!r} is no amount.")
+        raise DriverError(f"Option {name}: {text!r} is not an amount.")
     return int(text)
 
 
@@ -93,7 +93,7 @@ def _ratio(name: str, text: str) -> float:
     except ValueError:
         ratio = 0.0
     if not 0 < ratio < float("inf"):
-        raise DriverError(f"Option {name}: {text!r} is no ratio above 0.")
+        raise DriverError(f"Option {name}: {text!r} is not a ratio above 0.")
     return ratio
 
 

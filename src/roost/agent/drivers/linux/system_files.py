@@ -57,6 +57,6 @@ def parse_cpus(text: str, where: str) -> frozenset[int]:
         try:
             found = range(int(first), int(last if dash else first) + 1)
         except ValueError as error:
-            raise DriverError(f"{where}: {part!r} is no list of CPUs such as 0-3,8.") from error
+            raise DriverError(f"{where}: {part!r} is not a list of CPUs such as 0-3,8.") from error
         (excluded if part.startswith("^") else chosen).update(found)
     return frozenset(chosen - excluded)
