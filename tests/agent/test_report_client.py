@@ -159,6 +159,32 @@ def test_a_name_that_could_not_be_created_is_created_later(
     assert name in client.provider_traits(host.uuid).traits
 
 
+def test_a_change_while_the_tree_is_read_is_not_overwritten(
+    client: Client, agent_server: RoostServer
+) -> None:
+    write_flat(client)
+    client.create_trait("CUSTOM_OF_AN_OPERATOR")
+    [host] = client.providers()
+    interferences = ["once"]
+
+    class Interfering(httpx.HTTPTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            if request.url.path.endswith("/aggregates") and interferences:
+                interferences.pop()
+                seen = client.provider_traits(host.uuid)
+                traits = seen.traits | {"CUSTOM_OF_AN_OPERATOR"}
+                client.set_provider_traits(host.uuid, traits, seen.generation)
+            return super().handle_request(request)
+
+    with Client(agent_server.url, transport=Interfering()) as disturbed:
+        report = ReportClient(disturbed)
+        tree = report.get_provider_tree_and_ensure_root("host")
+        tree.add_traits("host", "HW_CPU_X86_AVX")
+        with pytest.raises(UpdateFailed, match="traits"):
+            report.update_from_provider_tree(tree)
+    assert "CUSTOM_OF_AN_OPERATOR" in client.provider_traits(host.uuid).traits
+
+
 def test_moved_renamed_and_deleted(client: Client) -> None:
     report, tree = write_flat(client)
     for name in ("a", "b", "c"):

@@ -105,15 +105,17 @@ class ReportClient:
 
     def _read(self, tree: ProviderTree, uuid: str) -> None:
         """Read everything of one provider into the tree."""
-        inventories = self._client.inventories(uuid).inventories
+        inventories = self._client.inventories(uuid)
         traits = self._client.provider_traits(uuid)
         aggregates = self._client.provider_aggregates(uuid)
         tree.update_inventory(
-            uuid, {name: msgspec.structs.asdict(each) for name, each in inventories.items()}
+            uuid,
+            {name: msgspec.structs.asdict(each) for name, each in inventories.inventories.items()},
         )
         tree.update_traits(uuid, traits.traits)
-        # The last answer has the newest generation.
-        tree.update_aggregates(uuid, aggregates.aggregates, generation=aggregates.generation)
+        # The oldest of the three generations: another client may have written between two reads,
+        # and a write at the newest generation would overwrite what it wrote.
+        tree.update_aggregates(uuid, aggregates.aggregates, generation=inventories.generation)
 
     def get_allocations_for_provider_tree(self, tree: ProviderTree | None = None) -> Allocations:
         """Everything that the consumers of a tree hold, in this tree and elsewhere.
