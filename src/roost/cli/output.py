@@ -24,7 +24,7 @@ class Failure(Exception):
 
 
 class BadInput(Failure):
-    """The user's arguments, files or environment are wrong. Exit code 2, as click has for usage."""
+    """The user's arguments, files or environment are wrong. Exit code 2, as for wrong usage."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, exit_code=2)

@@ -12,7 +12,7 @@ from roost.cli.output import BadInput, wrapping_console
 from roost.client import Client, Inventory, Provider
 from roost.model import Value
 
-# Usage parent this share of the capacity is yellow.
+# Usage above this share of the capacity is yellow.
 FULL_SHARE = 0.9
 
 

@@ -1,4 +1,4 @@
-"""A Linux machine as it was at one moment."""
+"""A snapshot of the resources of a Linux machine."""
 
 import os
 
