@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from names import uid
-from roost.agent.drivers.base import Driver, ReshapeNeeded
+from roost.agent.driver import Driver, ReshapeNeeded
 from roost.agent.provider_tree import ProviderTree
 from roost.client import Client, Consumer
 

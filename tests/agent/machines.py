@@ -1,4 +1,4 @@
-"""Machines as folders with what Linux says of them in /sys and /proc."""
+"""Machines as folders with the contents of /sys and /proc."""
 
 from pathlib import Path
 

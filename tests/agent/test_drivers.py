@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from roost.agent import drivers
+from roost.agent.driver import Driver, DriverError
 from roost.agent.drivers import BUILT_IN, GROUP, load_driver
-from roost.agent.drivers.base import Driver, DriverError
 
 
 class OwnDriver(Driver):
@@ -18,7 +18,7 @@ class OwnDriver(Driver):
 
 @pytest.fixture
 def announced(monkeypatch):
-    """A package that announces drivers."""
+    """A package that declares drivers."""
     points = [
         EntryPoint("own", f"{__name__}:OwnDriver", GROUP),
         EntryPoint("broken", "no.such.module:Driver", GROUP),
@@ -45,7 +45,7 @@ def test_a_driver_of_another_package(announced):
     [
         ("nobody", "no driver 'nobody'; there are broken, file, linux, other, own"),
         ("broken", r"'broken' \(no.such.module:Driver\) cannot be loaded"),
-        ("other", r"'other' \(pathlib:Path\) is no Driver"),
+        ("other", r"'other' \(pathlib:Path\) is not a Driver"),
     ],
 )
 def test_what_cannot_be_loaded(announced, name, words):

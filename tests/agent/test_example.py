@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hosts import claim
 
-from roost.agent.drivers.base import DriverError
+from roost.agent.driver import DriverError
 from roost.agent.tracker import Tracker
 from roost.client import Client
 
@@ -40,7 +40,7 @@ def test_the_example(client: Client, tmp_path: Path) -> None:
 
 
 def test_its_reshape(client: Client, tmp_path: Path) -> None:
-    """A class gets another name, and whoever holds some keeps it."""
+    """A class is renamed, and consumers keep what they hold of it."""
     path = tmp_path / "licences.json"
     path.write_text(json.dumps({"cad": 20}))
     tracker = Tracker(client, example()({"path": str(path)}), "licences")

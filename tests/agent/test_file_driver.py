@@ -1,4 +1,4 @@
-"""Providers that a file describes, and what is said of a file that is wrong."""
+"""Providers that a file describes, and the errors for a file that is wrong."""
 
 import textwrap
 import uuid
@@ -6,9 +6,9 @@ import uuid
 import jsonschema
 import pytest
 
+from roost.agent.driver import DriverError, ReshapeNeeded
 from roost.agent.drivers import load_driver
-from roost.agent.drivers.base import DriverError, ReshapeNeeded
-from roost.agent.drivers.file_schema import SCHEMA
+from roost.agent.drivers.file.schema import SCHEMA
 from roost.agent.provider_tree import ProviderTree
 
 ROOT = "3f5e0d4c-1c58-4b43-9f66-4f6f4c3dbd5e"
@@ -193,20 +193,25 @@ WRONG = [
     ("providers:\n- name: a\n  name: b\n", 3, r"providers\[0\].name", "twice"),
     ("providers:\n- name: a\n - name: b\n", 3, "", "block"),
     ("providers:\n- name: a\n  traits: X\n", 3, r"providers\[0\].traits", "not of type 'array'"),
-    ("providers:\n- name: a\n  traits:\n  - FAST\n", 4, r"traits\[0\]", "FAST is no standard"),
+    (
+        "providers:\n- name: a\n  traits:\n  - FAST\n",
+        4,
+        r"traits\[0\]",
+        "FAST is neither a standard",
+    ),
     ("providers:\n- name: a\n  traits:\n  - CUSTOM_A\n  - bad\n", 5, r"traits\[1\]", "'bad'"),
     ("providers:\n- name: a\n  aggregates:\n  - b\n", 4, r"aggregates\[0\]", "'b'"),
     (
         "providers:\n- name: a\n  inventories:\n    DISC: {total: 1}\n",
         4,
         r"providers\[0\].inventories.DISC",
-        "no standard resource class",
+        "neither a standard resource class",
     ),
     (
         "providers:\n- name: a\n  inventories:\n    disk_gb: {total: 1}\n",
         4,
         r"inventories.disk_gb",
-        "'disk_gb' is no name of a resource class",
+        "'disk_gb' is not the name of a resource class",
     ),
     (
         "providers:\n- name: a\n  inventories:\n    DISK_GB:\n      total: 0\n",
@@ -256,10 +261,10 @@ WRONG = [
         r"inventories.VGPU.allocation_ratio",
         "not a number",
     ),
-    ("providers:\n- name: a\n  1: b\n", 3, r"providers\[0\]", "no word"),
+    ("providers:\n- name: a\n  1: b\n", 3, r"providers\[0\]", "not a string"),
     ("providers: &a\n- name: a\n  children: *a\n", 3, "", "contains itself"),
     ("providers:\n- name: 2024-99-99\n", 1, "", "month"),
-    ("providers:\n- {name: a, ? [b] : c}\n", 2, r"providers\[0\]", "no word"),
+    ("providers:\n- {name: a, ? [b] : c}\n", 2, r"providers\[0\]", "not a string"),
     ("providers:\n- name: !!python/object:os.system a\n", 2, "", "constructor"),
 ]
 

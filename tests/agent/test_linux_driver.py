@@ -9,10 +9,10 @@ import machines
 import os_traits
 import pytest
 
+from roost.agent.driver import DriverError, ReshapeNeeded
 from roost.agent.drivers import load_driver
-from roost.agent.drivers.base import DriverError, ReshapeNeeded
-from roost.agent.drivers.linux_files import parse_cpus
-from roost.agent.drivers.linux_tree import spread
+from roost.agent.drivers.linux.providers import distribute
+from roost.agent.drivers.linux.system_files import parse_cpus
 from roost.agent.provider_tree import ProviderTree
 
 ROOT = "3f5e0d4c-1c58-4b43-9f66-4f6f4c3dbd5e"
@@ -224,9 +224,9 @@ def test_reserved_memory_is_spread_over_the_nodes(server):
 
 
 def test_parts_lose_nothing():
-    assert spread(512, [0, 1, 2]) == [0, 170, 342]
-    assert spread(7, []) == []
-    assert spread(7, [0]) == [0]
+    assert distribute(512, [0, 1, 2]) == [0, 170, 342]
+    assert distribute(7, []) == []
+    assert distribute(7, [0]) == [0]
 
 
 def test_huge_pages_may_stay_memory(server):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hosts import ShapeDriver, stock, uid
 
-from roost.agent.drivers.base import Allocations
+from roost.agent.driver import Allocations
 from roost.agent.provider_tree import ProviderTree
 from roost.agent.tracker import Tracker
 from roost.client import Client

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roost.agent.drivers.base import ReshapeNeeded
+from roost.agent.driver import ReshapeNeeded
 from roost.agent.provider_tree import ProviderTree
 from roost.agent.reshape import (
     ReshapeImpossible,

@@ -1,17 +1,18 @@
-"""At start, and then again and again; and a reshape while others claim."""
+"""Updates at start and periodically, and a reshape while other clients claim."""
 
 import logging
 import threading
 import time
+from typing import cast
 
 import pytest
 from hosts import Shape, ShapeDriver, claim, flat, graphics, stock, uid
 
 from roost.agent import tracker as tracker_module
-from roost.agent.drivers.base import Allocations, ReshapeNeeded
-from roost.agent.flush import UpdateFailed
+from roost.agent.driver import Allocations, ReshapeNeeded
 from roost.agent.provider_tree import ProviderTree
 from roost.agent.tracker import ReshapeForbidden, Tracker, run_periodically
+from roost.agent.tree_update import UpdateFailed
 from roost.client import ApiError, Client
 from roost_server import RoostServer
 
@@ -37,11 +38,19 @@ def test_start_and_later(client: Client) -> None:
     assert tracker.update(startup=False) is False
 
 
+def test_a_new_host_without_resources_is_an_update(client: Client) -> None:
+    tracker, _ = tracker_of(client, lambda tree, nodename, allocations: None)
+    assert tracker.update(startup=True) is True
+    assert tracker.update(startup=True) is False
+
+
 def test_a_plan_writes_nothing(client: Client) -> None:
     tracker, driver = tracker_of(client, flat)
     plan = tracker.plan()
     assert plan.held_before is None
     assert plan.after.data("host").inventory["VCPU"]["total"] == 16
+    # The service does not know the host yet.
+    assert not plan.before.exists("host")
     assert client.providers() == []
     tracker.update(startup=True)
     [host] = client.providers()
@@ -100,6 +109,40 @@ def test_a_failure_later_is_logged_and_tried_again(
     assert "the machine does not answer" in caplog.text
 
 
+class Scripted:
+    """A tracker that counts its updates, and fails every time or never."""
+
+    def __init__(self, nodename: str, *, fails: bool) -> None:
+        self.nodename = nodename
+        self.fails = fails
+        self.updates = 0
+
+    def update(self, *, startup: bool) -> bool:
+        self.updates += 1
+        if self.fails:
+            raise RuntimeError("the machine does not answer")
+        return False
+
+
+def test_a_failing_node_backs_off_alone() -> None:
+    broken, healthy = Scripted("broken", fails=True), Scripted("healthy", fails=False)
+    stop = threading.Event()
+    trackers = cast("list[Tracker]", [broken, healthy])
+    thread = threading.Thread(
+        target=run_periodically, args=(trackers, stop), kwargs={"interval": 0.02}
+    )
+    thread.start()
+    deadline = time.monotonic() + 20
+    # Fifty pauses of 0.02 seconds; with the pauses of the other node they would take years.
+    while healthy.updates < 50 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    stop.set()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert healthy.updates >= 50
+    assert 1 <= broken.updates < healthy.updates / 2
+
+
 def test_failures_make_the_pauses_longer() -> None:
     pauses = [tracker_module._pause(60, failures) for failures in (0, 1, 2, 10)]
     assert 54 <= pauses[0] <= 66
@@ -109,7 +152,7 @@ def test_failures_make_the_pauses_longer() -> None:
 
 
 def test_a_driver_that_needs_a_reshape_and_changes_its_mind(client: Client) -> None:
-    """What it did to the tree before it raised does not count."""
+    """What a driver did to the tree before it raised ReshapeNeeded is discarded."""
 
     def careless(tree: ProviderTree, nodename: str, allocations: Allocations | None) -> None:
         if allocations is None:
@@ -123,7 +166,7 @@ def test_a_driver_that_needs_a_reshape_and_changes_its_mind(client: Client) -> N
 
 
 def test_a_reshape_among_claims(client: Client, agent_server: RoostServer) -> None:
-    """Nothing is given twice, nothing is lost, and never do the old and the new both count."""
+    """No claim is lost or doubled, and no search sees both the old and the new inventories."""
     tracker, driver = tracker_of(client, flat)
     tracker.update(startup=True)
     root = client.providers()[0].uuid

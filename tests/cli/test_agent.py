@@ -66,6 +66,7 @@ def claim(client: Client, provider: str, amount: int) -> str:
 def test_this_machine(server: RoostServer) -> None:
     """Reported, and shown as a tree."""
     shown = roost("agent", "run", "--driver", "linux", "--dry-run", url=server.url)
+    assert f"+ {os.uname().nodename}\n" in shown
     assert "+ VCPU: total" in shown
     with Client(server.url) as client:
         assert client.providers() == []

@@ -139,7 +139,7 @@ def test_streams_end_when_the_server_stops(server: RoostServer, http: httpx.Clie
 
 
 def test_two_workers(tmp_path: Path) -> None:
-    """What one process writes is told by the other."""
+    """One process streams what the other writes."""
     url = f"sqlite:///{tmp_path / 'roost.db'}"
     with (
         RoostServer(url, tmp_path) as one,

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from cli_runner import roost
+from roost.cli.explain_view import print_explanation
 from roost_server import RoostServer
 from world import build, load, provider, uuid_of
 
@@ -78,6 +80,49 @@ def test_capacity(server: RoostServer) -> None:
     assert (found["count"], found["complete"]) == (2, False)
     assert "At least 2 more" in roost("capacity", "resources=VCPU:1&limit=2", url=server.url)
     assert roost("capacity", "resources=VCPU:9", url=server.url) == "0 more of this request fit.\n"
+
+
+def test_an_answer_is_shown_from_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
+    """The texts of an answer are shown as they are or not at all; nothing is read out of them."""
+
+    def provider(name: str, broken: list[str], **more: int) -> dict[str, Any]:
+        inventory = {"asked": 7, "free": 8, "used": 0, "capacity": 8}
+        inventory |= {"min_unit": 8, "max_unit": 6, "step_size": 4}
+        return {"name": name, "broken": broken, "text": "; nonsense", "inventory": inventory} | more
+
+    asks = {"kind": "resources", "group": "", "names": ["VCPU"], "amount": 7}
+    tree = {"uuid": "u", "stage": 0, "rule": asks, "providers": [], "providers_more": 0}
+    providers = [
+        provider("small", ["min_unit", "step_size"]),
+        provider("large", ["max_unit"]),
+        provider("full", ["capacity"]),
+        provider("split", ["capacity"], gives=4),
+    ]
+    named = "the rack fails at noon"
+    print_explanation(
+        {
+            "verdict": "never",
+            "summary": "Nothing fits.",
+            "trees": 2,
+            "providers": 5,
+            "stages": [],
+            "tree": None,
+            "nearest": [
+                tree | {"name": "host", "text": "nonsense", "providers": providers},
+                tree | {"name": named, "text": f"{named} fails at VCPU 7: nobody has VCPU"},
+            ],
+            "relaxations": [],
+            "complete": True,
+        }
+    )
+    shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "nonsense" not in " ".join(shown)
+    asked = "VCPU 7 asked, 8 free of 8"
+    assert f"small {asked} less than min_unit 8, no multiple of step_size 4" in shown
+    assert f"large {asked} more than max_unit 6" in shown
+    assert f"full {asked} units ok" in shown
+    assert f"split {asked} gives 4" in shown
+    assert f"{named} fails at VCPU 7: nobody has VCPU" in shown
 
 
 @pytest.mark.parametrize(

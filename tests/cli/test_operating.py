@@ -1,4 +1,4 @@
-"""The paths beside the API over HTTP, as probes and Prometheus ask for them."""
+"""The paths beside the API, as probes and Prometheus use them over HTTP."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def value(samples: Samples, name: str, **labels: str) -> float:
 
 
 def processes(samples: Samples, name: str) -> set[int]:
-    """The processes that a metric is told of."""
+    """The processes that a metric has a sample for."""
     return {int(dict(labels)["process"]) for known, labels in samples if known == name}
 
 

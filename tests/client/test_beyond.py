@@ -1,4 +1,4 @@
-"""The client's verbs beyond the API, on a real server and without one."""
+"""Requests of the client that only roost has, on a server and without one."""
 
 import uuid
 
@@ -54,7 +54,7 @@ def test_placing_again_under_the_same_key(client: Client, rack: str) -> None:
     assert reused.value.code == "placement.idempotency_key_reused"
 
 
-def test_bad_wishes(client: Client) -> None:
+def test_refused_placements(client: Client) -> None:
     with pytest.raises(BadRequest, match="colour"):
         client.place({"colour": "red"}, [somebody()])
     with pytest.raises(BadRequest, match="consumers"):

@@ -119,6 +119,17 @@ def test_every_verb(client: Client) -> None:
     client.delete_provider(host.uuid)
 
 
+def test_a_rename_keeps_the_parent(client: Client) -> None:
+    name = f"host-{some_uuid()}"
+    host = client.create_provider(name)
+    child = client.create_provider(f"{name}-child", parent_uuid=host.uuid)
+    renamed = client.update_provider(child.uuid, name=f"{name}-other")
+    assert (renamed.name, renamed.parent_uuid) == (f"{name}-other", host.uuid)
+    # None is a parent that is given: the provider becomes a root.
+    root = client.update_provider(child.uuid, name=f"{name}-other", parent_uuid=None)
+    assert (root.parent_uuid, root.root_uuid) == (None, child.uuid)
+
+
 def test_a_consumer_without_a_type_can_be_written_again(client: Client) -> None:
     host = client.create_provider(f"host-{some_uuid()}")
     client.set_inventories(host.uuid, {"VCPU": Inventory(total=8)}, host.generation)
@@ -176,7 +187,7 @@ def test_a_direct_client_needs_tables(tmp_path: Path) -> None:
 
 
 class Script(httpx.BaseTransport):
-    """IdempotencyKeys one request after the other as it was told; then always the last."""
+    """Gives the scripted answers one after the other, then the last one again and again."""
 
     def __init__(self, *answers: httpx.Response | Exception) -> None:
         self.answers = list(answers)
@@ -336,7 +347,7 @@ def test_the_id_of_the_callers_own_request() -> None:
 
 
 def test_tokens_of_keystone(server: RoostServer) -> None:
-    """noauth2 takes what Keystone gave for the name of a user; what counts is what was sent."""
+    """The client sends the token of Keystone, and asks for a new one after a 401."""
     with Keystone({"x": token("x")}) as keystone:
         auth = KeystoneAuth.password(
             f"{keystone.url}/v3", username="placement", password="secret", project_name="services"

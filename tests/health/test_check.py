@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from click.testing import CliRunner, Result
 
 from health.broken import BREAKS, DANGLING, REPAIRED, make_cloud, write
-from roost.cli.failure import Failure
 from roost.cli.main import roost
+from roost.cli.output import Failure
 from roost.health.check import STEPS, check, read_tables
 from roost.health.findings import Finding, FindingKind
 from roost.health.index_check import TableContents, compare_index

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from roost.cli.show import database_shown
+from roost.cli.output import database_name
 from roost.settings import Settings, SettingsError, load_settings
 
 
@@ -98,4 +98,4 @@ def test_the_embedded_database_is_below_the_data_folder(
     ],
 )
 def test_passwords_are_hidden(url: str, shown: str) -> None:
-    assert database_shown(url) == shown
+    assert database_name(url) == shown

@@ -1,9 +1,9 @@
 """The trees of providers that a driver edits, in memory.
 
-A driver gets the tree as the service has it, changes it into what the machine is, and hands it
-back; whoever called it sends the difference. Methods carry the names that drivers of OpenStack
-compute know, so that a driver ports over. Every provider is addressed by its UUID or its name;
-where one provider is named like another one's UUID, the UUID wins.
+A driver gets the tree as the service has it and edits it until it matches the machine; the caller
+then sends the difference. The methods have the names that drivers of OpenStack compute use, so
+that such a driver can be ported. A provider is addressed by its UUID or its name; if the name of
+one provider is the UUID of another, the UUID wins.
 """
 
 import copy
@@ -21,6 +21,7 @@ from roost.agent.tree_node import (
     ProviderData,
     ProviderLoop,
     TreeError,
+    parents_first,
 )
 
 __all__ = [
@@ -36,16 +37,16 @@ __all__ = [
 
 
 class ProviderTree:
-    """Any number of trees, each below its root. Any number of threads may use it."""
+    """Any number of trees, each with its root. Thread-safe."""
 
     def __init__(self) -> None:
-        # Methods call each other, so a thread may take the lock again.
+        # Reentrant, because methods call each other.
         self._lock = threading.RLock()
         self._nodes: dict[str, Node] = {}  # by UUID
         self._uuids: dict[str, str] = {}  # by name
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        # A lock cannot be copied: the copy has its own.
+        # A lock cannot be copied, so the copy has its own.
         with self._lock:
             twin = type(self)()
             memo[id(self)] = twin
@@ -65,20 +66,20 @@ class ProviderTree:
             return [node.uuid for node in self._nodes.values() if node.parent_uuid is None]
 
     def new_root(self, name: str, uuid: str, generation: int | None = None) -> str:
-        """Add a provider without a parent; its UUID."""
+        """Add a provider without a parent. Returns its UUID."""
         with self._lock:
             return self._add(Node(uuid, name, None, generation))
 
     def new_child(
         self, name: str, parent: str, uuid: str | None = None, generation: int | None = None
     ) -> str:
-        """Add a provider below another one, with a UUID of its own if none is given; its UUID."""
+        """Add a provider below another, with a random UUID if none is given. Returns its UUID."""
         with self._lock:
             parent_uuid = self._find(parent).uuid
             return self._add(Node(uuid or str(uuid_module.uuid4()), name, parent_uuid, generation))
 
     def remove(self, name_or_uuid: str) -> None:
-        """Take a provider away, and everything below it."""
+        """Remove a provider and everything below it."""
         with self._lock:
             node = self._find(name_or_uuid)
             if node.parent_uuid is not None:
@@ -87,14 +88,14 @@ class ProviderTree:
                 del self._uuids[self._nodes.pop(uuid).name]
 
     def reparent(self, name_or_uuid: str, new_parent: str | None) -> None:
-        """Hang a provider, and everything below it, below another one; None makes it a root."""
+        """Move a provider, and everything below it, below another; None makes it a root."""
         with self._lock:
             node = self._find(name_or_uuid)
             parent = None if new_parent is None else self._find(new_parent)
             if parent is not None and parent.uuid in self._below(node):
                 raise ProviderLoop(
-                    f"Provider {node.name} cannot stand below {parent.name}: "
-                    f"{parent.name} is a part of its own subtree."
+                    f"Provider {node.name} cannot be moved below {parent.name}: "
+                    f"{parent.name} is in its subtree."
                 )
             if node.parent_uuid is not None:
                 self._nodes[node.parent_uuid].children.remove(node.uuid)
@@ -114,18 +115,18 @@ class ProviderTree:
             self._uuids[new_name] = node.uuid
 
     def populate_from_iterable(self, provider_dicts: Iterable[Mapping[str, Any]]) -> None:
-        """Take in providers as GET /resource_providers gives them, in any order.
+        """Add providers as GET /resource_providers returns them, in any order.
 
-        Who is known already is replaced with everything below: inventories, traits and
-        aggregates are to be read anew. All of them are taken in, or none.
+        A provider that is in the tree already is replaced, together with everything below it; the
+        caller has to read its inventories, traits and aggregates again. Adds all or none of them.
         """
-        given = list(provider_dicts)
+        providers = list(provider_dicts)
         with self._lock:
             twin = self.copy()
-            for each in given:
+            for each in providers:
                 if each["uuid"] in twin._nodes:
                     twin.remove(each["uuid"])
-            for each in _parents_first(given):
+            for each in parents_first(providers):
                 twin._add(
                     Node(
                         each["uuid"],
@@ -158,7 +159,7 @@ class ProviderTree:
             return list(self._below(self._root(self._find(name_or_uuid))))
 
     def set_generation(self, name_or_uuid: str, generation: int | None) -> None:
-        """Remember the generation that the service told us."""
+        """Record the generation that the service has given."""
         with self._lock:
             self._find(name_or_uuid).generation = generation
 
@@ -171,7 +172,7 @@ class ProviderTree:
     def has_inventory_changed(
         self, name_or_uuid: str, inventory: Mapping[str, InventoryFields]
     ) -> bool:
-        """Whether an inventory says anything else than what is known."""
+        """Whether this inventory differs from the known one."""
         with self._lock:
             node = self._find(name_or_uuid)
             return node.inventory != node.read_inventory(inventory)
@@ -182,7 +183,7 @@ class ProviderTree:
         inventory: Mapping[str, InventoryFields],
         generation: int | None = None,
     ) -> bool:
-        """Replace the whole inventory of a provider; whether that changed anything."""
+        """Replace the whole inventory of a provider. Returns whether that changed anything."""
         with self._lock:
             node = self._find(name_or_uuid)
             changed = self.has_inventory_changed(name_or_uuid, inventory)
@@ -203,7 +204,7 @@ class ProviderTree:
     def update_traits(
         self, name_or_uuid: str, traits: Iterable[str], generation: int | None = None
     ) -> bool:
-        """Replace all traits of a provider; whether that changed anything."""
+        """Replace all traits of a provider. Returns whether that changed anything."""
         with self._lock:
             node = self._find(name_or_uuid)
             before, node.traits = node.traits, frozenset(traits)
@@ -231,7 +232,7 @@ class ProviderTree:
     def update_aggregates(
         self, name_or_uuid: str, aggregates: Iterable[str], generation: int | None = None
     ) -> bool:
-        """Replace all aggregates of a provider; whether that changed anything."""
+        """Replace all aggregates of a provider. Returns whether that changed anything."""
         with self._lock:
             node = self._find(name_or_uuid)
             before, node.aggregates = node.aggregates, frozenset(aggregates)
@@ -247,7 +248,7 @@ class ProviderTree:
             known = self._find(name_or_uuid).aggregates
             return self.update_aggregates(name_or_uuid, known - set(aggregates))
 
-    # -- resources: what a driver notes on single devices; the service never hears of it ---------
+    # -- resources: a driver's notes on single devices, which are never sent to the service -------
 
     def have_resources_changed(self, name_or_uuid: str, resources: Mapping[str, Any]) -> bool:
         with self._lock:
@@ -256,7 +257,7 @@ class ProviderTree:
     def update_resources(
         self, name_or_uuid: str, resources: Mapping[str, Any], generation: int | None = None
     ) -> bool:
-        """Replace all notes on a provider; whether that changed anything."""
+        """Replace all notes on a provider. Returns whether that changed anything."""
         with self._lock:
             node = self._find(name_or_uuid)
             changed = self.have_resources_changed(name_or_uuid, resources)
@@ -304,31 +305,14 @@ class ProviderTree:
 
     def _below(self, node: Node) -> Iterator[str]:
         """A provider and everything below it: parents before children."""
-        ahead = [node.uuid]
-        while ahead:
-            uuid = ahead.pop()
+        pending = [node.uuid]
+        while pending:
+            uuid = pending.pop()
             yield uuid
-            ahead.extend(reversed(self._nodes[uuid].children))
+            pending.extend(reversed(self._nodes[uuid].children))
 
     @staticmethod
     def _updated(node: Node, changed: bool, generation: int | None) -> bool:
         if generation is not None:
             node.generation = generation
         return changed
-
-
-def _parents_first(given: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The same providers, each after its parent if that is among them."""
-    by_parent: dict[str | None, list[Mapping[str, Any]]] = {}
-    uuids = {each["uuid"] for each in given}
-    for each in given:
-        parent_uuid = each.get("parent_provider_uuid")
-        # A parent that is not among them is looked for in the tree.
-        by_parent.setdefault(parent_uuid if parent_uuid in uuids else None, []).append(each)
-    ordered = by_parent.pop(None, [])
-    for each in ordered:  # grows while we walk it
-        ordered.extend(by_parent.pop(each["uuid"], []))
-    if by_parent:
-        names = ", ".join(sorted(each["name"] for found in by_parent.values() for each in found))
-        raise ProviderLoop(f"Providers stand below each other in a loop: {names}")
-    return ordered

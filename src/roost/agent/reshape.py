@@ -1,10 +1,10 @@
-"""Moving resources that consumers hold: to other providers, or to another class.
+"""Moving resources that consumers hold to other providers or to another class.
 
-For drivers whose tree gets another shape. A driver first lets the tree have the new providers and
-their inventories, and then calls `move_inventory` or `rename_class`. Both take away the old
-inventory and move what consumers hold of it. They do nothing where there is nothing left to move,
-so a driver may call them every time; without allocations they raise ReshapeNeeded instead of
-moving anything.
+For drivers whose tree changes its shape. A driver first adds the new providers and their
+inventories to the tree, then calls `move_inventory` or `rename_class`. Both remove the old
+inventory and move what consumers hold of it. If nothing is left to move they do nothing, so a
+driver may call them at every update. Without allocations they raise ReshapeNeeded and move
+nothing.
 """
 
 import copy
@@ -12,26 +12,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from roost.agent.assign import Claim, NoWay, Pieces, Target, assign
-from roost.agent.drivers.base import Allocations, DriverError, ReshapeNeeded
+from roost.agent.driver import Allocations, DriverError, ReshapeNeeded
+from roost.agent.packing import DoesNotFit, Holding, Pieces, Target, pack
 from roost.agent.provider_tree import ProviderData, ProviderTree
 from roost.model import Inventory, fits
 
 
 class ReshapeImpossible(DriverError):
-    """What consumers hold does not fit where it has to go."""
+    """What consumers hold does not fit on the providers that it has to move to."""
 
 
 class Move(NamedTuple):
-    """A class that leaves some providers for others of the same tree."""
+    """A resource class that moves from some providers of a tree to others."""
 
     resource_class: str
     sources: tuple[str, ...]  # UUIDs
     targets: tuple[str, ...]
-    words: str  # the same, with names
+    text: str  # the same in a sentence, with names
 
     def __str__(self) -> str:
-        return self.words
+        return self.text
 
 
 def move_inventory(
@@ -41,9 +41,9 @@ def move_inventory(
     source: str,
     targets: Iterable[str],
 ) -> None:
-    """Take a class away from one provider, and let others serve who holds it.
+    """Remove a class from one provider, and move what consumers hold of it to the targets.
 
-    The targets, by name or UUID, have their inventories of the class already.
+    The targets, by name or UUID, must have their inventories of the class already.
     """
     before = provider_tree.data(source)
     if resource_class not in before.inventory:
@@ -64,9 +64,9 @@ def rename_class(
     old: str,
     new: str,
 ) -> None:
-    """Let a class have another name on one provider, for the inventory and for who holds it.
+    """Rename a class on one provider, in its inventory and in what consumers hold of it.
 
-    If the provider has an inventory of the new class already, that one is right.
+    If the provider already has an inventory of the new class, that inventory is kept.
     """
     data = provider_tree.data(provider)
     if old not in data.inventory:
@@ -94,9 +94,9 @@ def rename_class(
 
 
 def find_moves(before: ProviderTree, after: ProviderTree, root: str) -> list[Move]:
-    """The classes that leave providers of a tree while others of it get more of them.
+    """The classes that leave providers of a tree while other providers of it gain some.
 
-    Where a class leaves and nobody gets more, the resource is gone, and nothing can be moved.
+    If a class leaves a provider and no other gains any, the resource is gone and cannot be moved.
     """
     old = {uuid: before.data(uuid) for uuid in before.get_provider_uuids_in_tree(root)}
     new = {uuid: after.data(uuid) for uuid in after.get_provider_uuids_in_tree(root)}
@@ -136,10 +136,10 @@ def _describe(
 def move_allocations(
     provider_tree: ProviderTree, allocations: Allocations, moves: Sequence[Move]
 ) -> None:
-    """Move what consumers hold, in place; nothing is changed if something does not fit.
+    """Move what consumers hold, in place. If something does not fit, nothing is changed.
 
-    The tree has the new shape already. The scarcest class chooses first, and the others follow it:
-    memory goes to the NUMA node of the processors, if there is room.
+    The tree has the new shape already. The scarcest class is placed first, and the others follow
+    it: memory goes to the NUMA node of the processors if there is room.
     """
     branches = _branches(provider_tree)
     leaving = {(uuid, move.resource_class) for move in moves for uuid in move.sources}
@@ -147,18 +147,18 @@ def move_allocations(
 
     def scarcity(move: Move) -> float:
         capacity = sum(target.inventory.capacity for target in _targets(provider_tree, moved, move))
-        return sum(claim.amount for claim in _claims(moved, move)) / max(1, capacity)
+        return sum(holding.amount for holding in _holdings(moved, move)) / max(1, capacity)
 
     for move in sorted(moves, key=scarcity, reverse=True):
-        claims, targets = _claims(moved, move), _targets(provider_tree, moved, move)
+        holdings, targets = _holdings(moved, move), _targets(provider_tree, moved, move)
         near = {
-            claim.consumer: _near(moved[claim.consumer]["allocations"], leaving, branches)
-            for claim in claims
+            holding.consumer: _near(moved[holding.consumer]["allocations"], leaving, branches)
+            for holding in holdings
         }
         try:
-            chosen = assign(claims, targets, partial(_distance, near, branches))
-        except NoWay as error:
-            raise _impossible(provider_tree, move, claims, targets, error.claim) from error
+            chosen = pack(holdings, targets, partial(_distance, near, branches))
+        except DoesNotFit as error:
+            raise _impossible(provider_tree, move, holdings, targets, error.holding) from error
         for consumer, pieces in chosen.items():
             _move(moved, consumer, move.resource_class, move.sources, move.resource_class, pieces)
     for consumer, record in moved.items():
@@ -168,7 +168,7 @@ def move_allocations(
 def _near(
     held: Mapping[str, Any], leaving: set[tuple[str, str]], branches: dict[str, str | None]
 ) -> set[str | None]:
-    """The branches on which a consumer holds something that stays."""
+    """The branches on which a consumer holds something that does not move."""
     return {
         branches.get(uuid)
         for uuid, each in held.items()
@@ -185,9 +185,9 @@ def _distance(
 def _impossible(
     provider_tree: ProviderTree,
     move: Move,
-    claims: list[Claim],
+    holdings: list[Holding],
     targets: list[Target],
-    claim: Claim,
+    holding: Holding,
 ) -> ReshapeImpossible:
     room = ", ".join(
         f"{provider_tree.data(target.uuid).name} has room for "
@@ -195,20 +195,20 @@ def _impossible(
         for target in targets
     )
     return ReshapeImpossible(
-        f"{move}, but {claim.amount} of consumer {claim.consumer} do not "
-        f"fit (of {sum(each.amount for each in claims)} in all; {room})."
+        f"{move}, but {holding.amount} of consumer {holding.consumer} do not "
+        f"fit (of {sum(each.amount for each in holdings)} in all; {room})."
     )
 
 
-def _claims(allocations: Allocations, move: Move) -> list[Claim]:
+def _holdings(allocations: Allocations, move: Move) -> list[Holding]:
     found = (
-        Claim(
+        Holding(
             consumer,
             sum(_held(allocations, consumer, uuid, move.resource_class) for uuid in move.sources),
         )
         for consumer in allocations
     )
-    return [claim for claim in found if claim.amount]
+    return [holding for holding in found if holding.amount]
 
 
 def _targets(provider_tree: ProviderTree, allocations: Allocations, move: Move) -> list[Target]:
@@ -226,7 +226,7 @@ def _targets(provider_tree: ProviderTree, allocations: Allocations, move: Move) 
 
 
 def _branches(provider_tree: ProviderTree) -> dict[str, str | None]:
-    """Provider -> the child of the root that it stands below, None for a root."""
+    """Provider -> the child of the root that it is, or is below; None for a root."""
     branches: dict[str, str | None] = {}
     for uuid in provider_tree.get_provider_uuids():
         data = provider_tree.data(uuid)

@@ -1,10 +1,10 @@
-"""One provider of a tree in memory, and what a tree refuses.
+"""One provider of a provider tree, and the errors that the tree raises.
 
-TreeError (a ValueError: that is what drivers catch)
-├── NoSuchProvider       nobody in the tree has this name or UUID
+TreeError (a ValueError, which drivers of OpenStack compute catch)
+├── NoSuchProvider       no provider of the tree has this name or UUID
 ├── DuplicateProvider    the name or the UUID is taken
-├── ProviderLoop         a provider would stand below itself
-└── BadInventory         an inventory without a total, or with fields that do not exist
+├── ProviderLoop         a provider would be below itself
+└── BadInventory         an inventory without a total, or with unknown fields
 """
 
 import copy
@@ -16,7 +16,7 @@ import msgspec
 
 from roost.model import Inventory, Value
 
-# An inventory as drivers write it: what is not named has the default of the API.
+# An inventory as drivers write it. A field that is missing has the default of the API.
 InventoryFields = Mapping[str, Any] | Inventory
 
 _FIELDS = frozenset(Inventory.__struct_fields__)
@@ -37,7 +37,7 @@ class DuplicateProvider(TreeError):
 
 
 class ProviderLoop(TreeError):
-    """A provider cannot stand below itself."""
+    """A provider cannot be below itself."""
 
 
 class BadInventory(TreeError):
@@ -45,17 +45,17 @@ class BadInventory(TreeError):
 
 
 class ProviderData(Value, frozen=True, kw_only=True):
-    """A provider at one moment: a copy that the tree knows nothing of."""
+    """A provider at one moment: a copy, independent of the tree."""
 
     uuid: str
     name: str
     parent_uuid: str | None  # None for a root
     root_uuid: str  # its own for a root
-    generation: int | None  # None: the service has not told us any
+    generation: int | None  # None: the service has not given any
     inventory: dict[str, dict[str, Any]]  # by resource class, with all fields
     traits: set[str]
     aggregates: set[str]
-    resources: dict[str, Any]  # the driver's own notes on single devices, by resource class
+    resources: dict[str, Any]  # the driver's notes on single devices, by resource class
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Node:
     name: str
     parent_uuid: str | None
     generation: int | None
-    children: list[str] = field(default_factory=list)  # UUIDs, in the order they came
+    children: list[str] = field(default_factory=list)  # UUIDs, in the order they were added
     inventory: dict[str, Inventory] = field(default_factory=dict)
     traits: frozenset[str] = frozenset()
     aggregates: frozenset[str] = frozenset()
@@ -89,7 +89,7 @@ class Node:
         )
 
     def read_inventory(self, inventory: Mapping[str, InventoryFields]) -> dict[str, Inventory]:
-        """What somebody gave as the inventory of this provider, with all defaults."""
+        """Validate an inventory of this provider, and fill in the defaults."""
         return {
             resource_class: self._read_fields(resource_class, fields)
             for resource_class, fields in inventory.items()
@@ -105,3 +105,20 @@ class Node:
         else:
             return Inventory(**fields)
         raise BadInventory(f"The inventory of {resource_class} on provider {self.name} {problem}.")
+
+
+def parents_first(providers: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Order providers, as GET /resource_providers returns them, so that parents come first."""
+    by_parent: dict[str | None, list[Mapping[str, Any]]] = {}
+    uuids = {each["uuid"] for each in providers}
+    for each in providers:
+        parent_uuid = each.get("parent_provider_uuid")
+        # A parent that is not among them is expected in the tree.
+        by_parent.setdefault(parent_uuid if parent_uuid in uuids else None, []).append(each)
+    ordered = by_parent.pop(None, [])
+    for each in ordered:  # grows during the iteration
+        ordered.extend(by_parent.pop(each["uuid"], []))
+    if by_parent:
+        names = ", ".join(sorted(each["name"] for found in by_parent.values() for each in found))
+        raise ProviderLoop(f"Providers are below each other in a loop: {names}")
+    return ordered

@@ -1,4 +1,4 @@
-"""`roost agent`: what runs on, or for, every host."""
+"""`roost agent`: reports the resources of hosts to a service."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,18 +6,17 @@ from typing import Any, TypeVar
 
 import click
 
-from roost.cli.connection import open_client, service_options
-from roost.cli.failure import BadInput
-from roost.cli.options import config_file_option, database_option
+from roost.cli.options import config_file_option, database_option, open_client, service_options
+from roost.cli.output import BadInput
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def driver_options(command: Command) -> Command:
     for decorate in (
-        click.option("--uuid", help="The UUID of the root, where it is created."),
+        click.option("--uuid", help="The UUID of the root, if it is created."),
         click.option(
-            "--node", help="The name of the root. Default: every one that the driver knows."
+            "--node", help="The name of one root. Default: all roots that the driver describes."
         ),
         click.option(
             "--option",
@@ -25,13 +24,13 @@ def driver_options(command: Command) -> Command:
             "options",
             multiple=True,
             metavar="NAME=VALUE",
-            help="An option of the driver. May be repeated.",
+            help="An option of the driver, such as numa=never. May be repeated.",
         ),
         click.option(
             "--driver",
             required=True,
-            help="Who knows what there is: linux (this machine), file (a description in YAML), or "
-            "one that is installed.",
+            help="What to report: linux (this machine), file (providers described in YAML), or a "
+            "driver of an installed package.",
         ),
     ):
         command = decorate(command)
@@ -40,19 +39,24 @@ def driver_options(command: Command) -> Command:
 
 @click.group()
 def agent() -> None:
-    """Report the resources of a host, and move them safely when their shape changes."""
+    """Report the resources of hosts to a service.
+
+    When the resources of a host move to other providers, what consumers hold of them moves along.
+
+    Exit code 0: done; 1: the update failed; 2: wrong usage, or the driver cannot be loaded.
+    """
 
 
 @agent.command()
 @driver_options
-@click.option("--once", is_flag=True, help="Update once, and end.")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
+@click.option("--once", is_flag=True, help="Exit after the first update.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, write nothing, and exit.")
 @click.option(
     "--interval",
     default=60.0,
     show_default=True,
     type=click.FloatRange(1),
-    help="Seconds between updates.",
+    help="Seconds between two updates of a host.",
 )
 @service_options
 def run(
@@ -66,28 +70,33 @@ def run(
     url: str | None,
     token: str | None,
 ) -> None:
-    """Tell the service what a host has: at start, and then again and again.
+    """Report the resources of hosts, at start and then periodically.
 
-    Where the shape of its resources has changed, inventories are moved at start, together with
-    what consumers hold of them. An update that fails at start ends the program; later it is
-    logged and tried again.
+    If the shape of a host's resources has changed, the update at start moves inventories together
+    with what consumers hold of them. If the update at start fails, the command exits with code 1.
+    Later failures are logged, and the host is tried again after a longer pause.
+
+    \b
+    Examples:
+      roost agent run --driver linux --dry-run
+      roost agent run --driver file -o path=/etc/roost/pools.yaml --interval 300
     """
-    from roost.cli import agent_work
+    from roost.cli import agent_actions
 
-    found = agent_work.load(driver, options, node)
-    with open_client(url, token) as client, agent_work.explained():
-        trackers = agent_work.trackers(client, found, uuid)
+    loaded = agent_actions.load(driver, options, node)
+    with open_client(url, token) as client, agent_actions.reported_failures():
+        trackers = agent_actions.make_trackers(client, loaded, uuid)
         if dry_run:
-            agent_work.show_plans(trackers)
+            agent_actions.show_plans(trackers)
             return
-        agent_work.start(trackers)
+        agent_actions.start(trackers)
         if not once:
-            agent_work.keep(trackers, interval)
+            agent_actions.update_periodically(trackers, interval)
 
 
 @agent.command()
 @driver_options
-@click.option("--plan", is_flag=True, help="Show the moves, and do nothing.")
+@click.option("--plan", is_flag=True, help="Show the moves, and write nothing.")
 @service_options
 def reshape(
     driver: str,
@@ -98,21 +107,28 @@ def reshape(
     url: str | None,
     token: str | None,
 ) -> None:
-    """Move inventories, and what consumers hold of them, to where they are now."""
-    from roost.cli import agent_work
+    """Move inventories with what consumers hold of them.
 
-    found = agent_work.load(driver, options, node)
-    with open_client(url, token) as client, agent_work.explained():
-        trackers = agent_work.trackers(client, found, uuid)
-        agent_work.show_plans(trackers)
+    Shows the moves, then does what `roost agent run` does at start.
+
+    \b
+    Example:
+      roost agent reshape --driver linux --plan
+    """
+    from roost.cli import agent_actions
+
+    loaded = agent_actions.load(driver, options, node)
+    with open_client(url, token) as client, agent_actions.reported_failures():
+        trackers = agent_actions.make_trackers(client, loaded, uuid)
+        agent_actions.show_plans(trackers)
         if not plan:
-            agent_work.start(trackers)
+            agent_actions.start(trackers)
 
 
 @agent.command()
 @driver_options
-@click.option("--offline", is_flag=True, help="Say that no service runs on the database.")
-@click.option("--plan", is_flag=True, help="Show the moves, and do nothing.")
+@click.option("--offline", is_flag=True, help="Confirm that no service uses the database.")
+@click.option("--plan", is_flag=True, help="Show the moves, and write nothing.")
 @database_option
 @config_file_option
 def migrate(
@@ -125,17 +141,25 @@ def migrate(
     database: str | None,
     config_files: tuple[Path, ...],
 ) -> None:
-    """The same while the service is down: on nothing but its database.
+    """Update and reshape while the service is down.
 
-    It can be stopped and run again at any time, and does nothing where nothing is needed.
+    Works directly on the database, without a server. The command can be interrupted and run again
+    at any time, and does nothing if nothing is needed.
+
+    \b
+    Example:
+      roost agent migrate --offline --driver linux --database postgresql://roost:secret@db/roost
     """
-    from roost.cli import agent_work
+    from roost.cli import agent_actions
 
     if not offline:
         raise BadInput("a migration works on the database itself: stop the service, say --offline")
-    found = agent_work.load(driver, options, node)
-    with agent_work.open_direct(database, config_files) as client, agent_work.explained():
-        trackers = agent_work.trackers(client, found, uuid)
-        agent_work.show_plans(trackers)
+    loaded = agent_actions.load(driver, options, node)
+    with (
+        agent_actions.open_direct(database, config_files) as client,
+        agent_actions.reported_failures(),
+    ):
+        trackers = agent_actions.make_trackers(client, loaded, uuid)
+        agent_actions.show_plans(trackers)
         if not plan:
-            agent_work.start(trackers)
+            agent_actions.start(trackers)

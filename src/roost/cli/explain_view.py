@@ -1,22 +1,25 @@
-"""Explanations and capacity for people, and as JSON."""
+"""Explanations and counts of capacity, as tables for people."""
 
-from typing import Any
 from urllib.parse import parse_qs
 
-import click
-import msgspec
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from roost.cli.failure import BadInput
-from roost.cli.terminal import wrapping_console
+from roost.cli.output import BadInput, wrapping_console
+from roost.client import Capacity, Explanation
+from roost.client.explanations import ExplainedProvider, ExplainedRule, ExplainedTree
+from roost.reasons import RuleKind, UnitLimit, Verdict
 
-# So many trees are listed; --json has all.
+# How many trees `roost capacity` lists. JSON has all of them.
 TREES_MAX = 20
 
-_STYLES = {"fits": "bold green", "not now": "bold yellow", "never": "bold red"}
+_STYLES = {
+    Verdict.FITS: "bold green",
+    Verdict.NOT_NOW: "bold yellow",
+    Verdict.NEVER: "bold red",
+}
 
 
 def parse_query(text: str) -> dict[str, list[str]]:
@@ -26,15 +29,11 @@ def parse_query(text: str) -> dict[str, list[str]]:
         raise BadInput(f"not a query like resources=VCPU:1&required=TRAIT: {text!r}") from None
 
 
-def print_json(found: Any) -> None:
-    click.echo(msgspec.json.format(msgspec.json.encode(found)))
-
-
 # ---------------------------------------------------------------------------------------------
-# Why
+# Explanations
 
 
-def print_explanation(found: Any) -> None:
+def print_explanation(found: Explanation) -> None:
     console = wrapping_console()
     if found["stages"]:
         console.print(_funnel(found))
@@ -52,11 +51,11 @@ def print_explanation(found: Any) -> None:
     if not found["complete"]:
         console.print(_indented(Text("there may be more: not every change was tried", "dim")))
     console.print()
-    console.print(Text(found["summary"], style=_STYLES[found["verdict"]]))
+    console.print(Text(found["summary"], style=_STYLES[Verdict(found["verdict"])]))
 
 
-def _funnel(found: Any) -> Table:
-    """Each rule with what it left, numbers under each other."""
+def _funnel(found: Explanation) -> Table:
+    """A row for each rule: what was left after it, and what it removed."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("rule", header_style="bold", overflow="fold")
     table.add_column("trees left", justify="right", header_style="bold")
@@ -80,16 +79,18 @@ def _funnel(found: Any) -> Table:
     return table
 
 
-def _print_tree(console: Console, tree: Any) -> None:
+def _print_tree(console: Console, tree: ExplainedTree) -> None:
     title = Text.assemble((tree["name"], "bold"), "  ", (tree["uuid"], "dim"))
     console.print(_indented(title))
-    if tree["rule"] is None:
+    rule = tree["rule"]
+    if rule is None:
         console.print(_indented(Text("fits", style="green"), 4))
         return
     if not tree["providers"]:
-        console.print(_indented(Text(tree["text"].partition(" fails at ")[2], style="red"), 4))
+        # No single provider is to blame; the sentence says what is.
+        console.print(_indented(Text(tree["text"], style="red"), 4))
     if tree["providers"] and "inventory" in tree["providers"][0]:
-        console.print(_indented(_stocks(tree), 4))
+        console.print(_indented(_inventory_table(rule, tree["providers"]), 4))
     else:
         for each in tree["providers"]:
             console.print(_indented(Text(each["text"], style="red"), 4))
@@ -97,27 +98,40 @@ def _print_tree(console: Console, tree: Any) -> None:
         console.print(_indented(Text(f"and {tree['providers_more']:,} more", style="dim"), 4))
 
 
-def _stocks(tree: Any) -> Table:
-    """What was asked of each provider, and what it has."""
+def _inventory_table(rule: ExplainedRule, providers: list[ExplainedProvider]) -> Table:
+    """A row for each provider: what was asked of it, and what it has."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for justify in ("left", "left", "right", "left", "right", "left", "right", "left"):
         table.add_column(justify=justify, no_wrap=True)
-    together = tree["rule"]["kind"] == "capacity"
-    for each in tree["providers"]:
-        stock = each["inventory"]
-        name = each["broken"][0] if together else tree["rule"]["names"][0]
-        short = "capacity" in each["broken"] or together
+    together = rule["kind"] == RuleKind.CAPACITY
+    for each in providers:
+        inventory = each["inventory"]
+        name = each["broken"][0] if together else rule["names"][0]
+        short = together or UnitLimit.NOT_FREE in each["broken"]
         table.add_row(
             each["name"],
             name,
-            str(stock["asked"]),
+            str(inventory["asked"]),
             "asked together," if together else "asked,",
-            Text(str(stock["free"]), style="red" if short else "green"),
+            Text(str(inventory["free"]), style="red" if short else "green"),
             "free of",
-            str(stock["capacity"]),
-            Text("" if together else each["text"].rpartition("; ")[2], style="dim"),
+            str(inventory["capacity"]),
+            Text("" if together else _units(each), style="dim"),
         )
     return table
+
+
+def _units(provider: ExplainedProvider) -> str:
+    """Which unit limits an amount violates, or how much of it the provider gives."""
+    if "gives" in provider:
+        return f"gives {provider['gives']}"
+    inventory = provider["inventory"]
+    limits = (
+        (UnitLimit.BELOW_MIN_UNIT, f"less than min_unit {inventory['min_unit']}"),
+        (UnitLimit.ABOVE_MAX_UNIT, f"more than max_unit {inventory['max_unit']}"),
+        (UnitLimit.NO_WHOLE_STEP, f"no multiple of step_size {inventory['step_size']}"),
+    )
+    return ", ".join(text for limit, text in limits if limit in provider["broken"]) or "units ok"
 
 
 def _indented(shown: Text | Table, width: int = 2) -> Padding:
@@ -125,10 +139,10 @@ def _indented(shown: Text | Table, width: int = 2) -> Padding:
 
 
 # ---------------------------------------------------------------------------------------------
-# How many
+# Capacity
 
 
-def print_capacity(found: Any) -> None:
+def print_capacity(found: Capacity) -> None:
     console = wrapping_console()
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(justify="right")
@@ -146,5 +160,5 @@ def print_capacity(found: Any) -> None:
     least = "" if found["complete"] else "At least "
     where = f" in {len(trees):,} tree{'' if len(trees) == 1 else 's'}" if trees else ""
     fit = "fits" if found["count"] == 1 else "fit"
-    said = f"{least}{found['count']:,} more of this request {fit}{where}."
-    console.print(Text(said, style="bold"))
+    text = f"{least}{found['count']:,} more of this request {fit}{where}."
+    console.print(Text(text, style="bold"))

@@ -4,14 +4,18 @@ from pathlib import Path
 
 import click
 
-from roost.cli.options import config_file_option, database_option
+from roost.cli.options import config_file_option, database_option, read_settings
 from roost.observe import metrics_files
 
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
-    "--port", default=8778, show_default=True, type=click.IntRange(1, 65535), help="The port."
+    "--port",
+    default=8778,
+    show_default=True,
+    type=click.IntRange(1, 65535),
+    help="The port to listen on.",
 )
 @database_option
 @click.option(
@@ -19,27 +23,27 @@ from roost.observe import metrics_files
     default=1,
     show_default=True,
     type=click.IntRange(1),
-    help="How many processes answer requests.",
+    help="The number of processes that answer requests.",
 )
 @click.option(
     "--threads",
     default=4,
     show_default=True,
     type=click.IntRange(1),
-    help="How many requests each process works on at once. Two keep a processor busy; more keep "
-    "requests that wait for the database from holding up the others.",
+    help="The number of requests that each process handles at once. Two keep a processor busy; "
+    "with more, requests that wait for the database do not hold up the others.",
 )
 @click.option(
     "--auth",
     type=click.Choice(["keystone", "noauth2"]),
-    help="Who checks tokens; noauth2 believes every token. "
-    "Default: as configured; noauth2 where nothing is configured.",
+    help="How tokens are checked; noauth2 accepts every token. "
+    "Default: the configured strategy; noauth2 if there is no configuration.",
 )
 @click.option(
     "--allow-remote-noauth2",
     is_flag=True,
-    help="Let noauth2 listen on other addresses than this machine's own. Everybody who reaches "
-    "them can then change everything.",
+    help="Let noauth2 listen on other addresses than loopback. Everybody who reaches them can "
+    "then change everything.",
 )
 @click.option("--prefix", help="Serve the API below this path, such as /placement.")
 @config_file_option
@@ -54,14 +58,20 @@ def serve(
     prefix: str | None,
     config_files: tuple[Path, ...],
 ) -> None:
-    """Serve the API over HTTP.
+    """Serve the API over HTTP until SIGTERM or Ctrl-C.
 
-    Without any configuration: on this machine only, with an embedded database, and without
-    authentication. Tables are created or migrated first, unless
+    Without configuration it listens on the loopback address only, uses an embedded SQLite database
+    and does not authenticate. It first creates or migrates the tables, unless
     [placement_database]sync_on_startup is false.
-    """
-    from roost.cli.configuration import read_settings
 
+    Exit code 0: stopped by a signal; 1: it could not start, as when the port is taken or the
+    database cannot be used; 2: wrong usage or settings.
+
+    \b
+    Examples:
+      roost serve
+      roost serve --host 0.0.0.0 --workers 4 --config-file /etc/placement/placement.conf
+    """
     settings = read_settings(
         config_files,
         database,
@@ -72,7 +82,7 @@ def serve(
         },
     )
     with metrics_files.shared_folder(workers):
-        # Only here, since it imports what looks for the folder.
+        # Imported only now: metrics choose their files when they are imported.
         from roost.cli.server import run_server
 
         run_server(settings, host=host, port=port, workers=workers, threads=threads)

@@ -1,7 +1,9 @@
 """The HTTP server behind `roost serve`."""
 
 import functools
+import signal
 import socket
+import threading
 
 from granian.constants import Interfaces
 from granian.log import LogLevels
@@ -12,26 +14,26 @@ from roost.api.access.authentication import is_loopback
 from roost.api.http.messages import Application
 from roost.api.pipeline import check_pipeline
 from roost.assembly import LazyApplication, build_application
-from roost.cli.failure import BadInput, Failure
-from roost.cli.show import database_shown
-from roost.cli.stopping import stopping_event
+from roost.cli.output import BadInput, Failure, database_name
 from roost.cli.tables import sync_tables
 from roost.observe import exposition, logs
 from roost.settings import Settings, SettingsError
 
-# How long a worker may finish what it has begun, after SIGTERM.
+# How long after SIGTERM a worker may go on to finish its requests.
 STOP_SECONDS_MAX = 30
+
+_STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
 
 
 def run_server(settings: Settings, *, host: str, port: int, workers: int, threads: int) -> None:
-    """Serve until SIGTERM or Ctrl-C, and finish what is in flight then."""
-    _refuse_open_door(host, settings)
-    _refuse_unusable(settings)
+    """Serve until SIGTERM or Ctrl-C, then finish the requests that are in flight."""
+    _refuse_remote_noauth2(host, settings)
+    _refuse_unusable_settings(settings)
     _refuse_taken_port(host, port)
-    # Once, before there are several workers that would all want to.
+    # Here, because otherwise all workers would migrate the tables at once.
     if settings.database.sync_on_startup is not False:
         sync_tables(settings)
-    _greet(host, port, settings)
+    _print_banner(host, port, settings)
     exposition.drop_own_gauges()
     server = Server(
         "roost.wsgi:application",
@@ -49,7 +51,7 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int, thread
 
 
 def load_worker(settings: Settings) -> Application:
-    """What each worker process serves. The parent has opened nothing that it could inherit."""
+    """What each worker process serves. It inherits no connection: the parent has none open."""
     logs.configure(settings)
     stopping = stopping_event()
     return LazyApplication(
@@ -57,17 +59,43 @@ def load_worker(settings: Settings) -> Application:
     )
 
 
-def _refuse_open_door(host: str, settings: Settings) -> None:
-    believes = settings.auth_strategy == "noauth2" and not settings.allow_remote_noauth2
-    if believes and not is_loopback(host):
+def stopping_event() -> threading.Event:
+    """An event that the first SIGTERM or SIGINT sets. Must be called in the main thread.
+
+    The HTTP server installs its own handlers for these signals, which replace all others. But
+    Python also writes the number of each handled signal to the wakeup socket, if there is one.
+    """
+    stopping = threading.Event()
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+
+    def wait_for_signals() -> None:
+        # Runs as long as the process: the sockets must stay open for later signals.
+        with reader, writer:
+            while numbers := reader.recv(64):
+                if _STOP_SIGNALS.intersection(numbers):
+                    stopping.set()
+
+    threading.Thread(target=wait_for_signals, name="stopping", daemon=True).start()
+    return stopping
+
+
+# ---------------------------------------------------------------------------------------------
+# Before it starts
+
+
+def _refuse_remote_noauth2(host: str, settings: Settings) -> None:
+    loopback_only = settings.auth_strategy == "noauth2" and not settings.allow_remote_noauth2
+    if loopback_only and not is_loopback(host):
         raise BadInput(
-            f"noauth2 believes every token, so it listens on this machine alone and not on "
+            f"noauth2 accepts every token, so it listens on this machine only and not on "
             f"{host}; --allow-remote-noauth2 allows it"
         )
 
 
-def _refuse_unusable(settings: Settings) -> None:
-    """What each worker would stumble over; better said once, and before anything starts."""
+def _refuse_unusable_settings(settings: Settings) -> None:
+    """Refuse settings that would make every worker fail, before anything starts."""
     try:
         check_pipeline(settings)
         logs.handler_of(settings).close()
@@ -77,7 +105,7 @@ def _refuse_unusable(settings: Settings) -> None:
 
 
 def _refuse_taken_port(host: str, port: int) -> None:
-    # The server would share the port with another one of the same user, and each would get some
+    # The server would share the port with another server of the same user, and each would get some
     # of the requests.
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -88,14 +116,14 @@ def _refuse_taken_port(host: str, port: int) -> None:
         raise Failure(f"cannot listen on {_address(host, port)}: {error.strerror}") from error
 
 
-def _greet(host: str, port: int, settings: Settings) -> None:
+def _print_banner(host: str, port: int, settings: Settings) -> None:
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"[bold]roost[/bold] listens on [bold]http://{_address(host, port)}[/bold]")
-    console.print(f"  database        {database_shown(settings.database_url)}", markup=False)
+    console.print(f"  database        {database_name(settings.database_url)}", markup=False)
     if is_loopback(host):
         console.print("  network         this machine only (loopback)")
     if settings.auth_strategy == "noauth2":
-        console.print("  authentication  none: noauth2 believes every token (development)")
+        console.print("  authentication  none: noauth2 accepts every token (development)")
         if not is_loopback(host):
             console.print(
                 "  [bold red]Everybody who reaches this address can change everything.[/bold red]"

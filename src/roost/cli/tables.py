@@ -1,4 +1,4 @@
-"""What commands do with the tables of a database, which may be out of reach."""
+"""The tables of a database: opening and migrating them, with one line for each failure."""
 
 import logging
 from collections.abc import Iterator
@@ -8,8 +8,7 @@ from oslo_db.exception import DBError  # type: ignore[import-untyped]
 from sqlalchemy.exc import SQLAlchemyError
 
 from roost.assembly import incomplete_ids, open_store
-from roost.cli.failure import Failure
-from roost.cli.show import database_shown
+from roost.cli.output import Failure, database_name
 from roost.errors import RoostError
 from roost.settings import Settings, SettingsError
 from roost.store import standard_names
@@ -18,7 +17,7 @@ from roost.store.store import Store
 
 
 def sync_tables(settings: Settings) -> str | None:
-    """Create or migrate the tables and what is standard in them; gives back their version."""
+    """Create or migrate the tables, and add standard names. Returns the version."""
     with open_tables(settings) as store:
         migrate.sync(store.engine, incomplete_ids(settings))
         standard_names.synchronise(store)
@@ -26,14 +25,15 @@ def sync_tables(settings: Settings) -> str | None:
 
 
 def tables_version(settings: Settings) -> str | None:
+    """The version of the tables; None if there are no tables of roost."""
     with open_tables(settings) as store:
         return migrate.version(store.engine)
 
 
 @contextmanager
 def open_tables(settings: Settings) -> Iterator[Store]:
-    """The store; what goes wrong with it ends the command."""
-    # It would tell some errors in full before they arrive here.
+    """The store of a database. Errors of the database end the command with one line."""
+    # oslo.db logs some errors in full before they are raised.
     log = logging.getLogger("oslo_db")
     level = log.level
     log.setLevel(logging.CRITICAL)
@@ -53,9 +53,9 @@ def open_tables(settings: Settings) -> Iterator[Store]:
         ImportError,
         OSError,
     ) as error:
-        # The first line says it; what follows is for those who read the driver's source.
+        # The first line says what is wrong; the rest is statements and links.
         reason = str(error).partition("\n")[0]
-        where = database_shown(settings.database_url)
+        where = database_name(settings.database_url)
         raise Failure(f"cannot use the database {where}: {reason}") from error
     finally:
         log.setLevel(level)

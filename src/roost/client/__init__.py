@@ -1,10 +1,12 @@
 """A typed client of the whole API.
 
+    from roost.client import Client, Inventory, NoAuth
+
     with Client("http://127.0.0.1:8778", auth=NoAuth("admin")) as client:
         host = client.create_provider("host1")
         client.set_inventories(host.uuid, {"VCPU": Inventory(total=8)}, host.generation)
 
-`direct` gives the same client without a server, on nothing but a database.
+`direct` opens the same client without a server, directly on a database.
 """
 
 from roost.client.auth import Auth, KeystoneAuth, NoAuth
@@ -25,11 +27,13 @@ from roost.client.errors import (
     Unreachable,
     VersionUnavailable,
 )
+from roost.client.explanations import Capacity, Explanation
 from roost.client.values import (
     Candidate,
     Candidates,
     Consumer,
     Event,
+    EventKind,
     Events,
     Inventory,
     Provider,
@@ -37,6 +41,7 @@ from roost.client.values import (
     ProviderInventories,
     ProviderSummary,
     ProviderTraits,
+    Resources,
 )
 
 __all__ = [
@@ -45,13 +50,16 @@ __all__ = [
     "BadRequest",
     "Candidate",
     "Candidates",
+    "Capacity",
     "Client",
     "ClientError",
     "ConcurrentUpdate",
     "Conflict",
     "Consumer",
     "Event",
+    "EventKind",
     "Events",
+    "Explanation",
     "Forbidden",
     "Gone",
     "Inventory",
@@ -64,6 +72,7 @@ __all__ = [
     "ProviderInventories",
     "ProviderSummary",
     "ProviderTraits",
+    "Resources",
     "Unauthorized",
     "Unavailable",
     "Unreachable",

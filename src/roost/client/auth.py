@@ -1,18 +1,18 @@
-"""Who the client says it is."""
+"""How the client authenticates."""
 
 from typing import Any, Protocol, Self
 
 
 class Auth(Protocol):
-    """Gives the headers that speak for the client."""
+    """Provides the headers that authenticate a request."""
 
     def headers(self, *, renewed: bool = False) -> dict[str, str]:
-        """The headers for one request; `renewed` after a 401, with a new token."""
+        """The headers for one request. `renewed`: the last token was refused with 401."""
         ...
 
 
 class NoAuth:
-    """For a service with noauth2: a token that is believed, and roles."""
+    """For a service with noauth2, which accepts every token, and roles from a header."""
 
     def __init__(self, token: str = "admin", roles: tuple[str, ...] = ("admin", "service")) -> None:
         self._headers = {"x-auth-token": token, "x-roles": ",".join(roles)}
@@ -22,7 +22,7 @@ class NoAuth:
 
 
 class KeystoneAuth:
-    """Tokens of Keystone, by any plugin of keystoneauth1; they are renewed before they expire."""
+    """Tokens of Keystone, from any plugin of keystoneauth1. They are renewed before they expire."""
 
     def __init__(self, plugin: Any, **session: Any) -> None:
         from keystoneauth1.session import Session
@@ -41,7 +41,7 @@ class KeystoneAuth:
         user_domain_name: str = "Default",
         project_domain_name: str = "Default",
     ) -> Self:
-        """With the name and password of a user, for a project."""
+        """Authenticate with the name and password of a user, for a project."""
         from keystoneauth1.identity import v3
 
         return cls(
@@ -62,7 +62,7 @@ class KeystoneAuth:
         return {} if token is None else {"x-auth-token": token}
 
     def endpoint(self, *, region: str | None = None, interface: str = "internal") -> str | None:
-        """Where the catalogue says the placement service is."""
+        """The URL of the placement service in the catalogue; None if it is not there."""
         found: str | None = self._session.get_endpoint(
             service_type="placement", region_name=region, interface=interface
         )

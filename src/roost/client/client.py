@@ -1,4 +1,4 @@
-"""Every verb of the API as a method."""
+"""Every request of the API as a method."""
 
 import uuid as uuid_module
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,9 +6,11 @@ from types import TracebackType
 from typing import Any, Self
 
 import httpx
+from msgspec import UNSET, UnsetType
 
 from roost.client import wire
 from roost.client.auth import Auth, NoAuth
+from roost.client.explanations import Capacity, Explanation
 from roost.client.transport import RETRIES, TIMEOUT_SECONDS, Transport, Version
 from roost.client.values import (
     Candidate,
@@ -23,14 +25,18 @@ from roost.client.values import (
     Resources,
 )
 
-# Values of a query: one, or several for a parameter that is repeated.
+# The parameters of a query string; a sequence is a parameter that is repeated.
 Query = Mapping[str, str | int | Sequence[str]]
 
 _PROVIDER = "/resource_providers/{}"
 
 
 class Client:
-    """One service. Any number of threads may use it; connections are kept open."""
+    """A client of one service. Thread-safe; it keeps connections open.
+
+    Methods that write take the generation at which the caller has read, and raise
+    `ConcurrentUpdate` if another client has written since. `roost.client.errors` shows all errors.
+    """
 
     def __init__(
         self,
@@ -42,7 +48,11 @@ class Client:
         request_id: str | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """`request_id` names the request of the caller's own that this client works for."""
+        """Nothing is sent before the first request.
+
+        Without `auth` it authenticates as `admin` with noauth2. `request_id` is the id of a request
+        that the caller itself is handling: the service logs it with every request of this client.
+        """
         http = httpx.Client(base_url=url.rstrip("/"), timeout=timeout, transport=transport)
         self._transport = Transport(
             http, NoAuth() if auth is None else auth, retries=retries, request_id=request_id
@@ -65,13 +75,13 @@ class Client:
 
     @property
     def version(self) -> Version:
-        """The version that the two sides speak."""
+        """The microversion of requests: the newest that both the client and the service know."""
         return self._transport.version
 
     # -- providers -----------------------------------------------------------------------------
 
     def providers(self, query: Query | None = None) -> list[Provider]:
-        """All providers, or those that a query selects: name, uuid, in_tree, member_of, ..."""
+        """All providers, or those that a query selects by name, uuid, in_tree, member_of, ..."""
         found = self._send("GET", "/resource_providers", query=query)
         return [wire.provider(each) for each in found["resource_providers"]]
 
@@ -91,9 +101,16 @@ class Client:
             body["parent_provider_uuid"] = parent_uuid
         return wire.provider(self._send("POST", "/resource_providers", body, since=(1, 20)))
 
-    def update_provider(self, uuid: str, *, name: str, parent_uuid: str | None = None) -> Provider:
-        """Rename a provider, or give it a parent."""
-        body = {"name": name, "parent_provider_uuid": parent_uuid}
+    def update_provider(
+        self, uuid: str, *, name: str, parent_uuid: str | UnsetType | None = UNSET
+    ) -> Provider:
+        """Rename a provider, or move it below another parent.
+
+        Without `parent_uuid` it keeps its parent; None makes it a root.
+        """
+        body: dict[str, str | None] = {"name": name}
+        if parent_uuid is not UNSET:
+            body["parent_provider_uuid"] = parent_uuid
         path = _PROVIDER.format(uuid)
         return wire.provider(self._send("PUT", path, body, since=(1, 14), repeatable=True))
 
@@ -108,14 +125,14 @@ class Client:
     def set_inventories(
         self, uuid: str, inventories: Mapping[str, Inventory], generation: int
     ) -> ProviderInventories:
-        """Replace all inventories of a provider, as seen at a generation."""
+        """Replace all inventories of a provider, as read at a generation."""
         body = wire.inventories_body(inventories, generation)
         return wire.inventories(self._send("PUT", _PROVIDER.format(uuid) + "/inventories", body))
 
     def set_inventory(
         self, uuid: str, resource_class: str, inventory: Inventory, generation: int
     ) -> int:
-        """Change one inventory that a provider has: the provider's new generation."""
+        """Change one inventory of a provider. Returns the provider's new generation."""
         body = {"resource_provider_generation": generation, **wire.inventory_body(inventory)}
         path = f"{_PROVIDER.format(uuid)}/inventories/{resource_class}"
         return int(self._send("PUT", path, body)["resource_provider_generation"])
@@ -184,32 +201,37 @@ class Client:
     # -- consumers -----------------------------------------------------------------------------
 
     def consumer(self, uuid: str) -> Consumer:
-        """What a consumer holds; nothing, at no generation, if it does not exist."""
+        """What a consumer holds. One that does not exist holds nothing and has no generation."""
         return wire.consumer(uuid, self._send("GET", f"/allocations/{uuid}", since=(1, 28)))
 
     def provider_consumers(self, uuid: str) -> Mapping[str, Resources]:
-        """Who holds what of a provider: consumer UUID -> resources."""
+        """The consumers of a provider: consumer UUID -> the resources it holds there."""
         found = self._send("GET", _PROVIDER.format(uuid) + "/allocations")["allocations"]
         return {consumer: held["resources"] for consumer, held in found.items()}
 
     def set_consumer(self, consumer: Consumer) -> None:
-        """Let a consumer hold what it says, as seen at its generation."""
+        """Replace everything that a consumer holds, as read at its generation."""
         bodies, until = wire.consumer_bodies([consumer])
         path = f"/allocations/{consumer.uuid}"
         self._send("PUT", path, bodies[consumer.uuid], since=(1, 28), until=until, races=True)
 
     def set_consumers(self, consumers: Iterable[Consumer]) -> None:
-        """Let several consumers hold what they say: all of it or nothing."""
+        """Replace everything that several consumers hold: all of them or none."""
         bodies, until = wire.consumer_bodies(consumers)
         self._send("POST", "/allocations", bodies, since=(1, 28), until=until, races=True)
 
     def delete_consumer(self, uuid: str) -> None:
         self._send("DELETE", f"/allocations/{uuid}")
 
-    def project_usages(self, project_id: str, *, user_id: str | None = None) -> Any:
-        """What the consumers of a project use; by type of consumer from 1.38."""
+    def project_usages(self, project_id: str, *, user_id: str | None = None) -> Mapping[str, Any]:
+        """What the consumers of a project, or of one of its users, use.
+
+        Consumer type -> resource class (or `consumer_count`) -> amount; below 1.38 resource class
+        -> amount.
+        """
         query = {"project_id": project_id, **({"user_id": user_id} if user_id else {})}
-        return self._send("GET", "/usages", query=query, since=(1, 9))["usages"]
+        found: Mapping[str, Any] = self._send("GET", "/usages", query=query, since=(1, 9))["usages"]
+        return found
 
     # -- searches and reshapes -----------------------------------------------------------------
 
@@ -227,11 +249,12 @@ class Client:
         apart: bool = False,
         idempotency_key: str | None = None,
     ) -> Mapping[str, Candidate]:
-        """Choose and claim in one call: consumer UUID -> what it holds now.
+        """Search and claim in one request: consumer UUID -> what it holds now.
 
-        All consumers get a place, with `apart` each on another root; or none does, and it is a
-        `Conflict`. What they hold must be nothing yet. A request whose answer was lost is sent
-        again under the same key, which is made up here unless it is given.
+        Either all consumers get a place, with `apart` each on another root, or none does and this
+        raises `Conflict`. The consumers must not hold anything yet. If an answer is lost, the
+        request is sent again with the same idempotency key, a random one unless it is given.
+        Only roost has this request.
         """
         text = query if isinstance(query, str) else str(httpx.QueryParams(dict(query)))
         body = wire.placement_body(text, consumers)
@@ -243,15 +266,20 @@ class Client:
         found = self._send("POST", "/placements", body, since=(1, 39), repeatable=True, races=True)
         return {uuid: wire.candidate(each) for uuid, each in found["placements"].items()}
 
-    def explain(self, query: Query, *, tree_uuid: str | None = None) -> Any:
-        """Why a request fits or does not: the cloud, or the tree of a provider. Of roost alone."""
+    def explain(self, query: Query, *, tree_uuid: str | None = None) -> Explanation:
+        """Why a request fits or does not, in all trees or in the tree of a provider.
+
+        Only roost has this request.
+        """
         about = {} if tree_uuid is None else {"tree": tree_uuid}
         path = "/allocation_candidates/explain"
-        return self._send("GET", path, query={**query, **about}, since=(1, 39))
+        found: Explanation = self._send("GET", path, query={**query, **about}, since=(1, 39))
+        return found
 
-    def capacity(self, query: Query) -> Any:
-        """How many more of a request fit, in all and by tree. Of roost alone."""
-        return self._send("GET", "/capacity", query=query, since=(1, 39))
+    def capacity(self, query: Query) -> Capacity:
+        """How many more of a request fit, in total and by tree. Only roost has this request."""
+        found: Capacity = self._send("GET", "/capacity", query=query, since=(1, 39))
+        return found
 
     def events(
         self,
@@ -261,11 +289,12 @@ class Client:
         kinds: Iterable[str] = (),
         tree: str | None = None,
     ) -> Events:
-        """What changed after a position; without one, nothing but the position that is now.
+        """What changed after a position; without a position, no events and the current position.
 
-        Waits up to so many seconds (25 at most) for something that is of these kinds, and about a
-        provider of the tree in which `tree` is. A position that is too old is `Gone`: then ask
-        for a new one, and read everything anew.
+        If there are no events, the service waits up to `wait` seconds, at most 25, for one. `kinds`
+        selects the kinds of events, and `tree` the tree by the UUID of a provider in it. A position
+        that is too old raises `Gone`: then get a new position, and read everything again. Only
+        roost has this request.
         """
         query: dict[str, str | int | Sequence[str]] = {"kind": sorted(kinds)}
         query |= {"after": after} if after is not None else {}
@@ -278,7 +307,7 @@ class Client:
         inventories: Mapping[str, ProviderInventories],
         consumers: Iterable[Consumer],
     ) -> None:
-        """Replace inventories of providers and what consumers hold, all at once or not at all."""
+        """Replace inventories of providers and what consumers hold: all of it or nothing."""
         bodies, until = wire.consumer_bodies(consumers)
         body = {
             "inventories": {

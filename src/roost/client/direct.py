@@ -1,6 +1,6 @@
-"""The client without a server: the same requests, in this process, on nothing but a database.
+"""The client without a server: the same requests, answered in this process, on a database.
 
-Schemas and versions count as they do over HTTP. For scripts that work while the service is down.
+Requests are validated and versioned as over HTTP. For scripts that run while the service is down.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,18 +18,18 @@ from roost.client.client import Client
 def direct(
     database_url: str | None = None, *, config_files: Sequence[Path] = (), sync: bool = False
 ) -> Iterator[Client]:
-    """A client on a database; without a URL on the one that is configured.
+    """A client on a database, by default on the configured one.
 
-    The tables must be there, unless `sync`: then they are created or migrated first.
+    The tables must exist. With `sync` they are created or migrated first.
     """
-    # Not before it is needed: the service is much larger than its client.
+    # Imported only here: the service is much larger than its client.
     from roost.assembly import open_application
     from roost.settings import load_settings
 
     overrides = {("api", "auth_strategy"): "noauth2"}
     settings = load_settings(config_files=config_files, overrides=overrides)
     settings = settings.on_database(database_url)
-    # Nobody but this process asks, so no rules of policy and no prefix stand in the way.
+    # Only this process sends requests, so policy files, a prefix and CORS have no purpose.
     settings = msgspec.structs.replace(settings, files=(), url_prefix="", cors_allowed_origins=())
     with open_application(settings, sync=sync) as application:
         transport = httpx.WSGITransport(app=application)

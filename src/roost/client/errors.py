@@ -1,27 +1,27 @@
-"""What can go wrong between a client and the service.
+"""The errors that the client raises.
 
 ClientError
-├── Unreachable            no answer: the outcome of a write is unknown, unless `sent` is false
-├── VersionUnavailable     the service does not speak a version that is needed
-├── NotUnderstood          an answer that makes no sense
-└── ApiError               the service refused
+├── Unreachable            no answer; unless `sent` is false, a write may have taken effect
+├── VersionUnavailable     the service is too old for a request
+├── NotUnderstood          the answer is not that of a placement service
+└── ApiError               the service refused the request
     ├── BadRequest         400
     ├── Unauthorized       401
     ├── Forbidden          403
     ├── NotFound           404
     ├── Conflict           409
-    │   └── ConcurrentUpdate   placement.concurrent_update: read again, then decide again
+    │   └── ConcurrentUpdate   another client wrote first: read again, then decide again
     ├── Gone               410
     └── Unavailable        503
 """
 
 
 class ClientError(Exception):
-    """Whatever goes wrong."""
+    """The base of all errors of the client."""
 
 
 class Unreachable(ClientError):
-    """There was no answer."""
+    """The service did not answer."""
 
     def __init__(self, message: str, *, sent: bool = True) -> None:
         super().__init__(message)
@@ -29,15 +29,15 @@ class Unreachable(ClientError):
 
 
 class VersionUnavailable(ClientError):
-    """The service does not speak a version that is needed."""
+    """The service is too old: it does not have the version that a request needs."""
 
 
 class NotUnderstood(ClientError):
-    """An answer that makes no sense: it does not come from a placement service."""
+    """The answer does not come from a placement service."""
 
 
 class ApiError(ClientError):
-    """The service refused."""
+    """The service refused the request."""
 
     def __init__(
         self, status: int, detail: str, *, code: str = "", request_id: str | None = None
@@ -70,17 +70,17 @@ class Conflict(ApiError):
 
 
 class ConcurrentUpdate(Conflict):
-    """Somebody else wrote first."""
+    """Another client wrote first. Read again, then decide again."""
 
 
 class Gone(ApiError):
-    """What was asked for is no longer there."""
+    """The position of an event is too old: the events after it are no longer stored."""
 
 
 class Unavailable(ApiError):
-    """The service cannot do its work just now."""
+    """The service cannot answer at the moment."""
 
-    retry_after = 0.0  # seconds; what the service asks for
+    retry_after = 0.0  # seconds that the service asks the client to wait
 
 
 CONCURRENT_UPDATE = "placement.concurrent_update"
@@ -99,7 +99,7 @@ _KINDS: dict[int, type[ApiError]] = {
 def api_error(
     status: int, detail: str, *, code: str = "", request_id: str | None = None
 ) -> ApiError:
-    """The exception for a refusal."""
+    """The exception for an error status."""
     kind = _KINDS.get(status, ApiError)
     if kind is Conflict and code == CONCURRENT_UPDATE:
         kind = ConcurrentUpdate

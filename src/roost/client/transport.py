@@ -1,4 +1,4 @@
-"""Requests and answers: connections, retries, versions and errors."""
+"""Sending requests: version negotiation, authentication, retries and errors."""
 
 import random
 import time
@@ -23,7 +23,7 @@ from roost.client.errors import (
 VERSION_HEADER = "openstack-api-version"
 REQUEST_ID_HEADER = "x-openstack-request-id"
 
-# The newest version that this client knows; an older service is spoken to in its own.
+# The newest version that this client knows. For an older service it uses the service's newest.
 VERSION_MAX = (1, 39)
 
 TIMEOUT_SECONDS = 30.0
@@ -35,7 +35,7 @@ Version = tuple[int, int]
 
 
 class Transport:
-    """Sends requests. Any number of threads may use it."""
+    """Sends requests. Thread-safe."""
 
     def __init__(
         self, http: httpx.Client, auth: Auth, *, retries: int, request_id: str | None
@@ -51,14 +51,14 @@ class Transport:
 
     @property
     def version(self) -> Version:
-        """The newest version that both sides speak; asked for once."""
+        """The newest version that both sides know; read from the service once."""
         if self._version is None:
             answer = self._attempt(_Request("GET", "/"), repeatable=True)
             try:
                 found = answer["versions"][0]["max_version"]
                 major, minor = map(int, found.split("."))
             except (KeyError, IndexError, TypeError, ValueError):
-                raise NotUnderstood(f"{self._http.base_url} is no placement service") from None
+                raise NotUnderstood(f"{self._http.base_url} is not a placement service") from None
             self._version = min((major, minor), VERSION_MAX)
         return self._version
 
@@ -74,12 +74,11 @@ class Transport:
         repeatable: bool = False,
         races: bool = False,
     ) -> Any:
-        """What the service answers.
+        """Send a request, and return the decoded answer.
 
-        `since` and `until` are the oldest and the newest version that know the request. A
-        `repeatable` request does no harm when it is sent twice. With `races` the service may
-        refuse it because of what others do, and the same request may succeed when it is sent
-        again.
+        `since` and `until` are the oldest and the newest version that have the request. A request
+        is `repeatable` if sending it twice has the effect of sending it once. With `races` the
+        request may lose a race against other clients, and may succeed when it is sent again.
         """
         if self.version < since:
             raise VersionUnavailable(
@@ -106,8 +105,8 @@ class Transport:
                 renewed = True
                 continue
             except Unavailable as error:
-                # Nothing was written, or a write whose outcome is unknown: then the generation in
-                # it keeps it from taking place twice.
+                # Nothing was written, or the outcome of the write is unknown. In the second case
+                # the generation in the request keeps it from taking effect twice.
                 if attempt >= self._retries:
                     raise
                 pause = error.retry_after
@@ -115,7 +114,7 @@ class Transport:
                 if not races or attempt >= self._retries or "consumer generation" in error.detail:
                     raise
             except ApiError as error:
-                # A proxy in front: whether the service got the request is not known.
+                # From a proxy: the service may or may not have got the request.
                 lost = error.status in (502, 504)
                 if not lost or not repeatable or attempt >= self._retries:
                     raise
@@ -148,7 +147,7 @@ class Transport:
         try:
             return msgspec.json.decode(response.content)
         except msgspec.DecodeError as error:
-            raise NotUnderstood(f"{method} {path}: the answer is no JSON") from error
+            raise NotUnderstood(f"{method} {path}: the answer is not JSON") from error
 
 
 class _Request(NamedTuple):
@@ -169,11 +168,11 @@ def _refusal(response: httpx.Response) -> ApiError:
     request_id = response.headers.get(REQUEST_ID_HEADER)
     try:
         found = msgspec.json.decode(response.content)["errors"][0]
-        # The explanation of the status, a blank line, the message: the message says more.
+        # The detail is the explanation of the status, a blank line, and the message.
         detail = found["detail"].rpartition("\n\n")[2].strip() or found["detail"].strip()
         code = found.get("code", "")
     except (msgspec.DecodeError, KeyError, IndexError, TypeError, AttributeError):
-        # From something in front of the service.
+        # The answer is not from the service but from a proxy.
         pass
     error = api_error(response.status_code, detail, code=code, request_id=request_id)
     if isinstance(error, Unavailable):

@@ -1,7 +1,7 @@
-"""Between the values of the client and the JSON of the API."""
+"""Conversion between the values of the client and the JSON of the API."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -10,6 +10,7 @@ from roost.client.values import (
     Candidates,
     Consumer,
     Event,
+    EventKind,
     Events,
     Inventory,
     Provider,
@@ -78,17 +79,17 @@ def consumer(uuid: str, found: Any) -> Consumer:
     )
 
 
-# From the next version on a consumer must have a type.
+# From the next version on, a consumer must have a type.
 LAST_WITHOUT_TYPE = (1, 37)
 
 
 def consumer_bodies(
     values: Iterable[Consumer],
 ) -> tuple[dict[str, dict[str, Any]], tuple[int, int] | None]:
-    """What is sent for each consumer, and the newest version that it may be sent in.
+    """The body for each consumer, and the newest version that they may be sent in.
 
-    Consumers without a type can be written only in versions that know none; types that exist
-    stay as they are then.
+    A consumer without a type can be written only in a version that has no types. The service then
+    keeps the types that its consumers have.
     """
     consumers = list(values)
     typed = all(each.consumer_type not in (None, UNKNOWN_CONSUMER_TYPE) for each in consumers)
@@ -151,7 +152,7 @@ def events(found: Any) -> Events:
     return Events(
         events=[
             Event(
-                kind=each["kind"],
+                kind=_event_kind(each["kind"]),
                 provider_uuid=each.get("resource_provider"),
                 root_uuid=each.get("tree"),
                 generation=each.get("generation"),
@@ -162,3 +163,12 @@ def events(found: Any) -> Events:
         ],
         position=found["position"],
     )
+
+
+def _event_kind(text: str) -> EventKind:
+    try:
+        return EventKind(text)
+    except ValueError:
+        # A newer service may have kinds that this client does not know. Clients that compare kinds
+        # skip such an event; raising an error would keep them from all events after it.
+        return cast("EventKind", text)

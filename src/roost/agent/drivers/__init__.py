@@ -1,13 +1,13 @@
-"""Drivers by name: the built-in ones, and whatever a package announces as an entry point."""
+"""Drivers by name: the built-in ones, and those that a package declares as an entry point."""
 
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 
-from roost.agent.drivers.base import Driver, DriverError
+from roost.agent.driver import Driver, DriverError
 
 GROUP = "roost.agent.drivers"
 
-# Those of our own, so that they are there even where the package was not installed anew.
+# Our own, so that they are found even if the package was not reinstalled after they were added.
 BUILT_IN = {
     "linux": "roost.agent.drivers.linux:LinuxDriver",
     "file": "roost.agent.drivers.file:FileDriver",
@@ -15,18 +15,18 @@ BUILT_IN = {
 
 
 def load_driver(name: str, options: Mapping[str, str]) -> Driver:
-    """The driver of a name, with its options."""
+    """Find a driver by its name and create it with its options."""
     known = _known()
     if name not in known:
         raise DriverError(f"There is no driver {name!r}; there are {', '.join(sorted(known))}.")
     try:
         kind = known[name].load()
-    except Exception as error:  # whatever somebody else's module does while it is imported
+    except Exception as error:  # importing a foreign module may raise anything
         raise DriverError(
             f"The driver {name!r} ({known[name].value}) cannot be loaded: {error}"
         ) from error
     if not (isinstance(kind, type) and issubclass(kind, Driver)):
-        raise DriverError(f"The driver {name!r} ({known[name].value}) is no Driver.")
+        raise DriverError(f"The driver {name!r} ({known[name].value}) is not a Driver.")
     return kind(options)
 
 

@@ -1,4 +1,4 @@
-"""The driver for everything that has no driver: a YAML file describes the providers.
+"""The driver for resources without a driver of their own: a YAML file describes the providers.
 
     providers:
       - name: pool-1
@@ -11,28 +11,36 @@
             inventories:
               CUSTOM_LICENCE: {total: 20}
 
-The file is read anew at each update. It is the whole truth of its trees, unless the option
-`unknown=keep` says that others hang providers below them; traits and aggregates that it does not
-name at all are left as they are, for operators to set.
+The driver reads the file again at each update. The file describes its trees completely: providers
+that it does not name are removed, unless the option `unknown=keep` says that other clients add
+providers too. Where a provider has no `traits` or `aggregates` at all, those of the service are
+left alone, for operators to set.
 """
 
 import uuid as uuid_module
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
-from roost.agent.description import Description, Ownership, apply
-from roost.agent.drivers.base import Allocations, Driver, DriverError
-from roost.agent.drivers.file_checks import check
-from roost.agent.drivers.yaml_lines import BadYaml, load
+from roost.agent.desired_tree import DesiredProvider, Ownership, apply
+from roost.agent.driver import Allocations, Driver, DriverError
+from roost.agent.drivers.file.checks import check
+from roost.agent.drivers.file.yaml_lines import BadYaml, load
 from roost.agent.provider_tree import ProviderTree
 from roost.model import Inventory
 
 _OPTIONS = ("path", "unknown")
-_UNKNOWN_CHOICES = ("remove", "keep")
+
+
+class UnknownProviders(StrEnum):
+    """What happens to providers of a tree that the file does not name."""
+
+    REMOVE = "remove"
+    KEEP = "keep"
 
 
 class FileDriver(Driver):
-    """Any number of roots, in one file."""
+    """Describes any number of roots from one file."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(options)
@@ -42,14 +50,16 @@ class FileDriver(Driver):
             )
         if "path" not in options:
             raise DriverError("The file driver needs the option path.")
-        choice = options.get("unknown", "remove")
-        if choice not in _UNKNOWN_CHOICES:
-            raise DriverError(f"Option unknown: {choice!r} is none of remove, keep.")
+        choice = options.get("unknown", UnknownProviders.REMOVE)
+        if choice not in list(UnknownProviders):
+            raise DriverError(
+                f"Option unknown: {choice!r} is none of {', '.join(UnknownProviders)}."
+            )
         self._path = options["path"]
         self._ownership = Ownership(
             resource_class=lambda name: True,
             trait=lambda name: True,
-            removes_unknown=choice == "remove",
+            removes_unknown=choice == UnknownProviders.REMOVE,
         )
 
     def nodenames(self) -> list[str]:
@@ -66,13 +76,13 @@ class FileDriver(Driver):
     ) -> None:
         apply(provider_tree, self._find(nodename), self._ownership, allocations)
 
-    def _find(self, nodename: str) -> Description:
+    def _find(self, nodename: str) -> DesiredProvider:
         for root in self._read():
             if root.name == nodename:
                 return root
         raise DriverError(f"{self._path}: no provider at the top is named {nodename}.")
 
-    def _read(self) -> list[Description]:
+    def _read(self) -> list[DesiredProvider]:
         try:
             with open(self._path, encoding="utf-8") as file:
                 text = file.read()
@@ -84,11 +94,11 @@ class FileDriver(Driver):
             raise DriverError(f"{self._path}:{error.line}: {error}") from error
         if problems := check(data, lines):
             raise DriverError("\n".join(f"{self._path}:{problem}" for problem in problems))
-        return [_describe(each) for each in data["providers"]]
+        return [_desired_provider(each) for each in data["providers"]]
 
 
-def _describe(provider: Mapping[str, Any]) -> Description:
-    return Description(
+def _desired_provider(provider: Mapping[str, Any]) -> DesiredProvider:
+    return DesiredProvider(
         name=provider["name"],
         uuid=str(uuid_module.UUID(provider["uuid"])) if "uuid" in provider else None,
         inventories={
@@ -98,12 +108,12 @@ def _describe(provider: Mapping[str, Any]) -> Description:
         aggregates=frozenset(str(uuid_module.UUID(each)) for each in provider["aggregates"])
         if "aggregates" in provider
         else None,
-        children=tuple(_describe(child) for child in provider.get("children", ())),
+        children=tuple(_desired_provider(child) for child in provider.get("children", ())),
     )
 
 
 def _inventory(fields: Mapping[str, float]) -> Inventory:
-    # To JSON Schema 8.0 is an integer; to the service it is not.
+    # JSON Schema accepts 8.0 as an integer; the service does not.
     numbers: dict[str, Any] = {
         name: float(value) if name == "allocation_ratio" else int(value)
         for name, value in fields.items()

@@ -1,11 +1,11 @@
-"""What a file that describes providers may say."""
+"""The JSON Schema of a file that describes providers."""
 
 from typing import Any
 
 from roost.model import INTEGER_MAX
 
 _UUID = {"type": "string", "format": "uuid", "pattern": "^[0-9a-fA-F-]{36}$"}
-# As the service has them: standard names and CUSTOM_ ones look alike.
+# The characters that the service accepts, in standard and in CUSTOM_ names.
 _NAME = "^[A-Z0-9_]{1,255}$"
 
 
@@ -36,18 +36,18 @@ SCHEMA: dict[str, Any] = {
                 "name": {"type": "string", "minLength": 1, "maxLength": 200},
                 "uuid": _UUID,
                 "inventories": {
-                    "description": "Resource class -> inventory. Not named: it has none.",
+                    "description": "Resource class -> inventory. Omitted: it has none.",
                     "type": "object",
                     "propertyNames": {"pattern": _NAME},
                     "additionalProperties": {"$ref": "#/$defs/inventory"},
                 },
                 "traits": {
-                    "description": "Not named: left as they are.",
+                    "description": "Omitted: left as they are.",
                     "type": "array",
                     "items": {"type": "string", "pattern": _NAME},
                 },
                 "aggregates": {
-                    "description": "Not named: left as they are.",
+                    "description": "Omitted: left as they are.",
                     "type": "array",
                     "items": _UUID,
                 },

@@ -1,4 +1,4 @@
-"""What `roost db check` does and shows."""
+"""What `roost db check` does: it checks the tables, shows the findings, and repairs."""
 
 import json
 import sys
@@ -11,8 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from roost.assembly import incomplete_ids
-from roost.cli.failure import BadInput
-from roost.cli.show import database_shown
+from roost.cli.output import BadInput, database_name
 from roost.cli.tables import open_tables
 from roost.health.check import STEPS, check
 from roost.health.findings import Finding, FindingKind
@@ -20,25 +19,25 @@ from roost.health.repair import REPAIRS, repair
 from roost.settings import Settings
 from roost.store.store import Store
 
-# So many findings of one kind are shown to people; all of them are in the JSON.
+# How many findings of one kind a table shows. JSON has all of them.
 SHOWN_MAX = 20
 
 
 def check_tables(settings: Settings, *, fix: bool, yes: bool, as_json: bool) -> bool:
-    """Whether nothing is wrong, or nothing any more. Shows what is."""
+    """Check, show and with `fix` repair. Returns whether nothing is wrong afterwards."""
     with open_tables(settings) as store:
-        findings = _look(store)
+        findings = _find(store)
         if not as_json:
             _show(findings, settings)
         repaired: dict[str, int] = {}
         kinds = [kind for kind in REPAIRS if any(each.kind == kind for each in findings)]
-        if fix and kinds and (yes or _agreed(kinds, findings)):
+        if fix and kinds and (yes or _confirm(kinds, findings)):
             for kind in kinds:
                 repaired[kind] = repair(store, kind, incomplete_ids(settings))
                 if not as_json:
                     click.echo(f"repaired: {kind.repair} ({repaired[kind]} rows)")
-            # What is left, and what only now can be seen.
-            findings = _look(store)
+            # A repair may leave findings, and may reveal others.
+            findings = _find(store)
             if not as_json:
                 _show(findings, settings)
         if as_json:
@@ -46,8 +45,8 @@ def check_tables(settings: Settings, *, fix: bool, yes: bool, as_json: bool) -> 
         return not findings
 
 
-def _look(store: Store) -> list[Finding]:
-    # On stderr, and only on a terminal: what stdout gets is the result.
+def _find(store: Store) -> list[Finding]:
+    # On stderr, and only on a terminal: stdout is for the result.
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     with Progress(
@@ -57,17 +56,17 @@ def _look(store: Store) -> list[Finding]:
         return check(store, lambda step: bar.update(task, description=step, advance=1))
 
 
-def _agreed(kinds: Sequence[FindingKind], findings: Sequence[Finding]) -> bool:
+def _confirm(kinds: Sequence[FindingKind], findings: Sequence[Finding]) -> bool:
     for kind in kinds:
         count = sum(each.kind == kind for each in findings)
         click.echo(f"--fix would {kind.repair} ({count} findings)")
     if not sys.stdin.isatty():
-        raise BadInput("nobody is there to agree to the repair: say --yes")
+        raise BadInput("cannot ask for confirmation without a terminal: say --yes")
     return click.confirm("Repair?", default=False)
 
 
 def _show(findings: Sequence[Finding], settings: Settings) -> None:
-    where = database_shown(settings.database_url)
+    where = database_name(settings.database_url)
     if not findings:
         click.echo(f"{where}: nothing found")
         return

@@ -1,12 +1,12 @@
-"""Reading what Linux says of itself, below a folder of choice."""
+"""Reading /sys and /proc, which may be below another folder than the root."""
 
 from pathlib import Path
 
-from roost.agent.drivers.base import DriverError
+from roost.agent.driver import DriverError
 
 
-class Files:
-    """/sys and /proc of a machine, or of a recording of one. What is not there is None or empty."""
+class SystemFiles:
+    """/sys and /proc of a machine, or a recording of them. What is missing is None or empty."""
 
     def __init__(self, root: str) -> None:
         self.root = Path(root)
@@ -20,11 +20,11 @@ class Files:
         try:
             return self.path(path).read_text(errors="replace").strip("\n\0 ")
         except OSError:
-            # Devices come and go, and some files answer EINVAL while a device has no driver.
+            # Devices come and go, and reading some files is EINVAL while a device has no driver.
             return None
 
     def integer(self, path: str) -> int | None:
-        """A number, decimal or as 0x..."""
+        """A number, in decimal or as 0x..."""
         text = self.text(path)
         try:
             return int(text, 0) if text else None
@@ -36,20 +36,20 @@ class Files:
         return None if text is None else parse_cpus(text, path)
 
     def names(self, path: str) -> list[str]:
-        """What a folder holds, in order."""
+        """The names in a folder, sorted."""
         try:
             return sorted(each.name for each in self.path(path).iterdir())
         except OSError:
             return []
 
     def exists(self, path: str) -> bool:
-        # A link whose target was not recorded is there as well.
+        # In a recording the target of a link may be missing.
         found = self.path(path)
         return found.exists() or found.is_symlink()
 
 
 def parse_cpus(text: str, where: str) -> frozenset[int]:
-    """CPUs as the kernel lists them: 0-3,8, and as operators do: 0-7,^4."""
+    """Parse a list of CPUs as the kernel writes it (0-3,8) or as operators do (0-7,^4)."""
     chosen: set[int] = set()
     excluded: set[int] = set()
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -57,6 +57,6 @@ def parse_cpus(text: str, where: str) -> frozenset[int]:
         try:
             found = range(int(first), int(last if dash else first) + 1)
         except ValueError as error:
-            raise DriverError(f"{where}: {part!r} is no list of CPUs such as 0-3,8.") from error
+            raise DriverError(f"{where}: {part!r} is not a list of CPUs such as 0-3,8.") from error
         (excluded if part.startswith("^") else chosen).update(found)
     return frozenset(chosen - excluded)

@@ -1,4 +1,4 @@
-"""What the commands of `roost agent` do."""
+"""What the commands of `roost agent` do: load a driver, show plans, update, keep updating."""
 
 import logging
 import signal
@@ -12,33 +12,31 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from roost.agent.difference import compare, render
+from roost.agent.driver import Allocations, Driver, DriverError
 from roost.agent.drivers import load_driver
-from roost.agent.drivers.base import Allocations, Driver, DriverError
-from roost.agent.flush import UpdateFailed
 from roost.agent.provider_tree import ProviderTree
 from roost.agent.tracker import Plan, Tracker, run_periodically
-from roost.cli.failure import BadInput, Failure
-from roost.cli.terminal import wrapping_console
+from roost.agent.tree_diff import compare, render
+from roost.agent.tree_update import UpdateFailed
+from roost.cli.output import BadInput, Failure, one_line, wrapping_console
 from roost.client import Client, ClientError, direct
 from roost.settings import SettingsError
 
-LOG = logging.getLogger(__name__)
 
-
-class Found(NamedTuple):
-    """A driver, and the roots that it answers for."""
+class LoadedDriver(NamedTuple):
+    """A driver, and the root providers that it is asked for."""
 
     driver: Driver
     nodenames: list[str]
 
 
-def load(name: str, options: Sequence[str], node: str | None) -> Found:
+def load(name: str, options: Sequence[str], node: str | None) -> LoadedDriver:
+    """Load a driver with its options, for one root or for all that it describes."""
     try:
         driver = load_driver(name, parse_options(options))
-        return Found(driver, driver.nodenames() if node is None else [node])
+        return LoadedDriver(driver, driver.nodenames() if node is None else [node])
     except DriverError as error:
-        raise BadInput(" ".join(str(error).split())) from error
+        raise BadInput(one_line(error)) from error
 
 
 def parse_options(texts: Sequence[str]) -> Mapping[str, str]:
@@ -52,79 +50,81 @@ def parse_options(texts: Sequence[str]) -> Mapping[str, str]:
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """What goes wrong is one line."""
+def reported_failures() -> Iterator[None]:
+    """Errors of drivers and updates end the command with one line."""
     try:
         yield
     except (DriverError, UpdateFailed) as error:
-        raise Failure(" ".join(str(error).split())) from error
+        raise Failure(one_line(error)) from error
 
 
 @contextmanager
 def open_direct(database: str | None, config_files: Sequence[Path]) -> Iterator[Client]:
+    """A client without a server. Its errors end the command with one line."""
     try:
         with direct(database, config_files=config_files) as client:
             yield client
     except SettingsError as error:
-        raise BadInput(" ".join(str(error).split())) from error
+        raise BadInput(one_line(error)) from error
     except ClientError as error:
-        raise Failure(" ".join(str(error).split())) from error
+        raise Failure(one_line(error)) from error
 
 
-def trackers(client: Client, found: Found, uuid: str | None) -> list[Tracker]:
-    if uuid is not None and len(found.nodenames) != 1:
-        raise BadInput("--uuid is for one root, and the driver knows several: say --node, too")
+def make_trackers(client: Client, loaded: LoadedDriver, uuid: str | None) -> list[Tracker]:
+    if uuid is not None and len(loaded.nodenames) != 1:
+        raise BadInput("--uuid is for one root, and the driver describes several: say --node, too")
     return [
-        Tracker(client, found.driver, node, uuid=uuid or found.driver.root_uuid(node))
-        for node in found.nodenames
+        Tracker(client, loaded.driver, node, uuid=uuid or loaded.driver.root_uuid(node))
+        for node in loaded.nodenames
     ]
 
 
 # ---------------------------------------------------------------------------------------------
-# Doing
+# Updates
 
 
-def start(all_trackers: Sequence[Tracker]) -> None:
-    """The first update of each, which may reshape."""
+def start(trackers: Sequence[Tracker]) -> None:
+    """Run the first update of each host, which may reshape."""
     console = wrapping_console()
     shown = track(
-        all_trackers,
+        trackers,
         description="updating",
         console=Console(stderr=True),
         transient=True,
-        disable=len(all_trackers) < 2,
+        disable=len(trackers) < 2,
     )
     for tracker in shown:
         changed = tracker.update(startup=True)
-        console.print(f"{tracker.nodename}: {'updated' if changed else 'nothing to do'}")
+        result = "updated" if changed else "nothing to do"
+        console.print(f"{tracker.nodename}: {result}", markup=False)
 
 
-def keep(all_trackers: list[Tracker], interval: float) -> None:
-    """Update until SIGTERM or Ctrl-C."""
+def update_periodically(trackers: list[Tracker], interval: float) -> None:
+    """Update periodically until SIGTERM or Ctrl-C."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    run_periodically(all_trackers, stop, interval=interval)
+    run_periodically(trackers, stop, interval=interval)
 
 
 # ---------------------------------------------------------------------------------------------
-# Showing
+# Plans
 
 
-def show_plans(all_trackers: Sequence[Tracker]) -> None:
+def show_plans(trackers: Sequence[Tracker]) -> None:
     console = wrapping_console()
-    for tracker in all_trackers:
+    for tracker in trackers:
         _show(console, tracker.nodename, tracker.plan())
 
 
 def _show(console: Console, nodename: str, plan: Plan) -> None:
-    difference = compare(plan.before, plan.after)
-    if not difference and plan.held_before == plan.held_after:
-        console.print(f"{nodename}: nothing to do")
+    diff = compare(plan.before, plan.after)
+    if not diff and plan.held_before == plan.held_after:
+        console.print(f"{nodename}: nothing to do", markup=False)
         return
-    console.print(render(difference))
+    console.print(render(diff))
     moves = list(_moves(plan))
     if moves:
         table = Table(title="what consumers hold", title_justify="left", box=None)
@@ -136,14 +136,14 @@ def _show(console: Console, nodename: str, plan: Plan) -> None:
 
 
 def _moves(plan: Plan) -> Iterator[tuple[str, str, str, str, str]]:
-    """Who holds what elsewhere afterwards."""
+    """What each consumer holds elsewhere afterwards: consumer, class, amount, from, to."""
     before, after = plan.held_before or {}, plan.held_after or {}
     for consumer in sorted(before):
         old, new = _amounts(before, consumer), _amounts(after, consumer)
-        lost = {key: n - new.get(key, 0) for key, n in old.items() if n > new.get(key, 0)}
-        won = {key: n - old.get(key, 0) for key, n in new.items() if n > old.get(key, 0)}
-        sources = ", ".join(f"{_name(plan, uuid)} {name}" for uuid, name in sorted(lost))
-        for (uuid, name), amount in sorted(won.items()):
+        removed = {key: n - new.get(key, 0) for key, n in old.items() if n > new.get(key, 0)}
+        added = {key: n - old.get(key, 0) for key, n in new.items() if n > old.get(key, 0)}
+        sources = ", ".join(f"{_name(plan, uuid)} {name}" for uuid, name in sorted(removed))
+        for (uuid, name), amount in sorted(added.items()):
             yield consumer, name, f"{amount:,}", sources, _name(plan, uuid)
 
 

@@ -1,9 +1,9 @@
-"""Who goes where, when a resource class moves to other providers.
+"""Which consumer goes to which provider when a resource class moves to other providers.
 
-Every consumer holds an amount of the class, and every target has an inventory of it. We look for
-a way in which all amounts fit, whole ones on one target if there is such a way, split ones
-otherwise. Both are packing problems that may take forever, so we look through at most so many
-steps, best guess first; on the machines we know the first guess is right.
+Every consumer holds an amount of the class, and every target has an inventory of it. The search
+first tries to put each amount whole on one target, and splits amounts only if that is impossible.
+Both are bin packing problems, which may take exponential time. So the search tries the best guess
+first and gives up after `STEPS_MAX` steps; on the machines we know the first guess fits.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,50 +25,50 @@ class Target(NamedTuple):
     held: Mapping[str, int]  # consumer -> what it holds of the class there already
 
 
-class Claim(NamedTuple):
-    """What one consumer holds where the class comes from."""
+class Holding(NamedTuple):
+    """What one consumer holds of the class on the providers that it leaves."""
 
     consumer: str
     amount: int
 
 
-class NoWay(Exception):
-    """The claims do not fit; `claim` is the one for which there was no place."""
+class DoesNotFit(Exception):
+    """The holdings do not fit on the targets; `holding` is the one that found no place."""
 
-    def __init__(self, claim: Claim) -> None:
-        super().__init__(claim)
-        self.claim = claim
+    def __init__(self, holding: Holding) -> None:
+        super().__init__(holding)
+        self.holding = holding
 
 
-# How good a guess a target is for a consumer: the lower the better.
+# (consumer, target) -> how good a guess the target is; lower is better.
 Preference = Callable[[str, str], int]
 
 
-def assign(
-    claims: Sequence[Claim], targets: Sequence[Target], preference: Preference
+def pack(
+    holdings: Sequence[Holding], targets: Sequence[Target], preference: Preference
 ) -> dict[str, Pieces]:
-    """For every consumer, what goes where."""
-    # The large ones first: the small ones find their place in what is left.
-    ordered = sorted(claims, key=lambda claim: (-claim.amount, claim.consumer))
+    """Consumer -> how much of its amount goes to which target. Raises DoesNotFit."""
+    # Large amounts first: small ones still fit into what they leave.
+    ordered = sorted(holdings, key=lambda holding: (-holding.amount, holding.consumer))
     search = _Search(ordered, targets, preference)
     try:
         return search.run(search.whole)
-    except NoWay:
+    except DoesNotFit:
         return search.run(search.whole_or_split)
 
 
 class _Search:
     def __init__(
-        self, claims: Sequence[Claim], targets: Sequence[Target], preference: Preference
+        self, holdings: Sequence[Holding], targets: Sequence[Target], preference: Preference
     ) -> None:
-        self._claims = claims
+        self._holdings = holdings
         self._targets = {target.uuid: target for target in targets}
         self._preference = preference
         self._used: dict[str, int] = {}  # by target
         self._steps = 0  # left
 
-    def run(self, options: Callable[[Claim], Iterator[Pieces]]) -> dict[str, Pieces]:
-        """Depth first, without recursion: a host may have more consumers than Python frames."""
+    def run(self, options: Callable[[Holding], Iterator[Pieces]]) -> dict[str, Pieces]:
+        """Search depth first, without recursion: consumers may outnumber Python's stack frames."""
         self._used = {uuid: sum(each.held.values()) for uuid, each in self._targets.items()}
         self._steps = STEPS_MAX
         chosen: list[Pieces] = []
@@ -76,14 +76,14 @@ class _Search:
         deepest = 0
         while self._steps > 0:
             self._steps -= 1
-            if len(chosen) == len(self._claims):
+            if len(chosen) == len(self._holdings):
                 return {
-                    claim.consumer: pieces
-                    for claim, pieces in zip(self._claims, chosen, strict=True)
+                    holding.consumer: pieces
+                    for holding, pieces in zip(self._holdings, chosen, strict=True)
                 }
             deepest = max(deepest, len(chosen))
             if len(open_options) == len(chosen):
-                open_options.append(options(self._claims[len(chosen)]))
+                open_options.append(options(self._holdings[len(chosen)]))
             pieces = next(open_options[-1], None)
             if pieces is not None:
                 self._take(pieces, 1)
@@ -93,23 +93,23 @@ class _Search:
             if not chosen:
                 break
             self._take(chosen.pop(), -1)
-        raise NoWay(self._claims[deepest])
+        raise DoesNotFit(self._holdings[deepest])
 
     def _take(self, pieces: Pieces, sign: int) -> None:
         for uuid, amount in pieces.items():
             self._used[uuid] += sign * amount
 
-    def whole(self, claim: Claim) -> Iterator[Pieces]:
-        for uuid in self._ranked(claim):
-            if self._fits(uuid, claim.consumer, claim.amount):
-                yield {uuid: claim.amount}
+    def whole(self, holding: Holding) -> Iterator[Pieces]:
+        for uuid in self._ranked(holding):
+            if self._fits(uuid, holding.consumer, holding.amount):
+                yield {uuid: holding.amount}
 
-    def whole_or_split(self, claim: Claim) -> Iterator[Pieces]:
-        yield from self.whole(claim)
-        yield from self._splits(claim.consumer, claim.amount, self._ranked(claim))
+    def whole_or_split(self, holding: Holding) -> Iterator[Pieces]:
+        yield from self.whole(holding)
+        yield from self._splits(holding.consumer, holding.amount, self._ranked(holding))
 
     def _splits(self, consumer: str, amount: int, uuids: list[str]) -> Iterator[Pieces]:
-        """Ways to cut an amount: as much as possible on the best target, then the next."""
+        """Ways to split an amount: as much as possible on the best target, the rest on others."""
         if amount == 0:
             yield {}
             return
@@ -122,7 +122,7 @@ class _Search:
         yield from self._splits(consumer, amount, others)
 
     def _pieces(self, uuid: str, consumer: str, amount: int) -> Iterator[int]:
-        """How much of an amount may go to a target, the most first."""
+        """How much of an amount may go to a target, the largest piece first."""
         inventory = self._targets[uuid].inventory
         held = self._targets[uuid].held.get(consumer, 0)
         most = min(amount, self._free(uuid), inventory.max_unit - held)
@@ -134,15 +134,15 @@ class _Search:
             if self._fits(uuid, consumer, piece):
                 yield piece
 
-    def _ranked(self, claim: Claim) -> list[str]:
-        """Targets, the best guess first; among equals the emptiest, so that hosts stay balanced."""
+    def _ranked(self, holding: Holding) -> list[str]:
+        """Targets, the best guess first; among equals the emptiest, to keep them balanced."""
         return sorted(
             self._targets,
-            key=lambda uuid: (self._preference(claim.consumer, uuid), -self._free_share(uuid)),
+            key=lambda uuid: (self._preference(holding.consumer, uuid), -self._free_share(uuid)),
         )
 
     def _fits(self, uuid: str, consumer: str, amount: int) -> bool:
-        # The service sees one allocation of a consumer on a provider, however it came together.
+        # The service judges the sum: one allocation of the consumer on the provider.
         target = self._targets[uuid]
         held = target.held.get(consumer, 0)
         return fits(target.inventory, self._used[uuid] - held, held + amount)

@@ -1,4 +1,4 @@
-"""From a tree in memory to the service and back."""
+"""Reading a tree from the service, and writing it back."""
 
 import uuid
 from collections.abc import Iterator
@@ -9,9 +9,9 @@ import httpx
 import pytest
 from hosts import claim, empty, flat, graphics, stock, uid
 
-from roost.agent.flush import ReshapeConflict, UpdateFailed
 from roost.agent.provider_tree import ProviderTree
-from roost.agent.report import ReportClient
+from roost.agent.report_client import ReportClient
+from roost.agent.tree_update import ReshapeConflict, UpdateFailed
 from roost.client import Client, Inventory
 from roost_server import RoostServer
 
@@ -114,6 +114,77 @@ def test_the_fewest_requests(client: Client, agent_server: RoostServer) -> None:
         assert transport.sent == []
 
 
+def test_a_child_that_becomes_a_root(client: Client) -> None:
+    report, tree = write_flat(client)
+    tree.new_child("child", "host", uuid=uid("child"))
+    report.update_from_provider_tree(tree)
+    tree.reparent("child", None)
+    assert report.update_from_provider_tree(tree) is True
+    assert client.provider(uid("child")).parent_uuid is None
+    # It is known now, and not sent again.
+    assert report.update_from_provider_tree(tree) is False
+
+
+def test_a_rename_leaves_a_move_of_somebody_else_alone(client: Client) -> None:
+    report, tree = write_flat(client)
+    for name in ("a", "b"):
+        tree.new_child(name, "host", uuid=uid(name))
+    report.update_from_provider_tree(tree)
+    client.update_provider(uid("b"), name="b", parent_uuid=uid("a"))
+    tree.rename("b", "other")
+    report.update_from_provider_tree(tree)
+    renamed = client.provider(uid("b"))
+    assert (renamed.name, renamed.parent_uuid) == ("other", uid("a"))
+
+
+def test_a_name_that_could_not_be_created_is_created_later(
+    client: Client, agent_server: RoostServer
+) -> None:
+    name = f"CUSTOM_{uuid.uuid4().hex.upper()}"
+    refusals = [httpx.Response(403, json={"errors": [{"detail": "not you"}]})]
+
+    class Refusing(httpx.HTTPTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            if request.url.path == f"/traits/{name}" and refusals:
+                return refusals.pop()
+            return super().handle_request(request)
+
+    with Client(agent_server.url, transport=Refusing()) as refused_once:
+        report, tree = write_flat(refused_once)
+        tree.add_traits("host", name)
+        with pytest.raises(UpdateFailed, match="not you"):
+            report.update_from_provider_tree(tree)
+        assert report.update_from_provider_tree(tree) is True
+    [host] = client.providers()
+    assert name in client.provider_traits(host.uuid).traits
+
+
+def test_a_change_while_the_tree_is_read_is_not_overwritten(
+    client: Client, agent_server: RoostServer
+) -> None:
+    write_flat(client)
+    client.create_trait("CUSTOM_OF_AN_OPERATOR")
+    [host] = client.providers()
+    interferences = ["once"]
+
+    class Interfering(httpx.HTTPTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            if request.url.path.endswith("/aggregates") and interferences:
+                interferences.pop()
+                seen = client.provider_traits(host.uuid)
+                traits = seen.traits | {"CUSTOM_OF_AN_OPERATOR"}
+                client.set_provider_traits(host.uuid, traits, seen.generation)
+            return super().handle_request(request)
+
+    with Client(agent_server.url, transport=Interfering()) as disturbed:
+        report = ReportClient(disturbed)
+        tree = report.get_provider_tree_and_ensure_root("host")
+        tree.add_traits("host", "HW_CPU_X86_AVX")
+        with pytest.raises(UpdateFailed, match="traits"):
+            report.update_from_provider_tree(tree)
+    assert "CUSTOM_OF_AN_OPERATOR" in client.provider_traits(host.uuid).traits
+
+
 def test_moved_renamed_and_deleted(client: Client) -> None:
     report, tree = write_flat(client)
     for name in ("a", "b", "c"):
@@ -139,7 +210,7 @@ def test_aggregates(client: Client) -> None:
 
 
 def test_claims_do_not_get_in_the_way(client: Client) -> None:
-    """They move the generation, and nothing that the agent cares for."""
+    """Claims change the generation, and nothing that the agent writes."""
     report, tree = write_flat(client)
     [host] = client.providers()
     claim(client, "consumer", {host.uuid: {"VCPU": 2}})
@@ -185,7 +256,7 @@ def test_what_cannot_be_done_is_said(client: Client) -> None:
 
 
 def test_consumers_of_a_tree(client: Client) -> None:
-    """With all that they hold; and those that hold nothing but what is shared with the tree."""
+    """Everything they hold; also of consumers that hold nothing but shared resources."""
     report, tree = write_flat(client)
     storage, far = client.create_provider("storage"), client.create_provider("far")
     for provider, stocked in ((storage, "DISK_GB"), (far, "VCPU")):
@@ -257,7 +328,7 @@ def test_a_claim_in_between_undoes_a_reshape(client: Client) -> None:
 
 @pytest.mark.parametrize("moment", ["cut_before", "cut_after"])
 def test_a_crash_at_every_step(client: Client, agent_server: RoostServer, moment: str) -> None:
-    """Whatever was written by then, the next run ends where an undisturbed one would."""
+    """After an interruption at any write, the next run ends where an undisturbed one would."""
     number = 1
     while True:
         empty(client)
@@ -279,7 +350,7 @@ def test_a_crash_at_every_step(client: Client, agent_server: RoostServer, moment
 
 
 def everything(tree: ProviderTree) -> None:
-    """A bit of all that can be done to a tree: it is the same when it is done again."""
+    """One change of every kind; applying it again changes nothing."""
     for name, parent in (("a", "host"), ("b", "host"), ("leaf", "a")):
         if not tree.exists(name):
             tree.new_child(name, parent, uuid=uid(name))

@@ -1,9 +1,9 @@
-"""Between a provider tree in memory and the service: reading it, and flushing what changed.
+"""Reads a host's provider tree from the service, and writes back what changed.
 
-`ReportClient.update_from_provider_tree` compares a tree with what was last read from the service,
-and sends what differs. Everything but a reshape is a row of small steps, each of which leaves a
-sound world behind, so that a run that ends in the middle is finished by the next one. A reshape is
-one request, and takes place as a whole or not at all.
+`ReportClient.update_from_provider_tree` compares a tree with the one that was last read from the
+service, and sends what differs. Everything but a reshape is a sequence of small steps. Each leaves
+a consistent state behind, so the next run completes one that was interrupted. A reshape is one
+request, and happens as a whole or not at all.
 """
 
 import logging
@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from roost.agent.drivers.base import Allocations
-from roost.agent.flush import Failure, Flush, UpdateFailed
+from roost.agent.driver import Allocations
 from roost.agent.provider_tree import ProviderTree
+from roost.agent.tree_update import FailedStep, TreeUpdate, UpdateFailed
 from roost.client import Client, Consumer, Provider
 from roost.model import SHARING_TRAIT
 
@@ -23,12 +23,13 @@ LOG = logging.getLogger(__name__)
 
 
 class ReportClient:
-    """Reads and writes the tree of one host. Not for several threads at once."""
+    """Reads and writes the tree of one host. Not thread-safe."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._tree = ProviderTree()  # as the service has it, as far as we have seen
-        self._held: dict[str, Consumer] = {}  # what consumers held when they were last asked for
+        self._tree = ProviderTree()  # as the service had it when we last read or wrote it
+        self._root_created = False  # since the last update
+        self._held: dict[str, Consumer] = {}  # what each consumer held when it was last read
         self._classes: set[str] = set()
         self._traits: set[str] = set()
 
@@ -37,19 +38,19 @@ class ReportClient:
     def get_provider_tree_and_ensure_root(
         self, name: str, uuid: str | None = None, parent_uuid: str | None = None
     ) -> ProviderTree:
-        """The tree of a host as the service has it now; the root is created if it is missing.
+        """Read the tree of a host, and create its root if the service has none.
 
-        A root that exists is found by its UUID, or else by its name. What is returned is a copy,
-        for a driver to edit.
+        An existing root is found by its UUID if one is given, otherwise by its name. Returns a
+        copy for a driver to edit.
         """
         root = self._find_root(name, uuid)
         if root is not None:
             return self._read_tree(root)
         created = self._create_root(name, uuid, parent_uuid)
         if parent_uuid is not None:
-            # It belongs to the tree of its parent.
+            # It is part of its parent's tree.
             return self._read_tree(created.uuid)
-        # Nobody needs to ask what it has.
+        # A new provider has nothing that would have to be read.
         self._tree = ProviderTree()
         self._tree.new_root(name, created.uuid, generation=created.generation)
         return self._tree.copy()
@@ -58,11 +59,12 @@ class ReportClient:
         created = self._client.create_provider(
             name, uuid=uuid or str(uuid_module.uuid4()), parent_uuid=parent_uuid
         )
+        self._root_created = True
         LOG.info("created provider %s (%s)", name, created.uuid)
         return created
 
     def get_provider_tree(self, name: str, uuid: str | None = None) -> ProviderTree:
-        """The same without writing: a root that is missing is in the copy alone."""
+        """Read the tree of a host without writing: a missing root is added to the copy alone."""
         root = self._find_root(name, uuid)
         if root is not None:
             return self._read_tree(root)
@@ -70,6 +72,10 @@ class ReportClient:
         tree = ProviderTree()
         tree.new_root(name, uuid or str(uuid_module.uuid4()))
         return tree
+
+    def last_read_tree(self) -> ProviderTree:
+        """A copy of the tree as the service had it when it was last read; empty if it had none."""
+        return self._tree.copy()
 
     def _read_tree(self, root: str) -> ProviderTree:
         providers = self._client.tree(root)
@@ -94,26 +100,28 @@ class ReportClient:
         if not found and uuid is not None:
             others = self._client.providers({"name": name})
             if others:
-                raise UpdateFailed([Failure(name, "create", f"{others[0].uuid} has this name")])
+                raise UpdateFailed([FailedStep(name, "create", f"{others[0].uuid} has this name")])
         return found[0].uuid if found else None
 
     def _read(self, tree: ProviderTree, uuid: str) -> None:
-        """Everything of one provider, into the tree."""
-        stock = self._client.inventories(uuid)
+        """Read everything of one provider into the tree."""
+        inventories = self._client.inventories(uuid)
         traits = self._client.provider_traits(uuid)
         aggregates = self._client.provider_aggregates(uuid)
         tree.update_inventory(
-            uuid, {name: msgspec.structs.asdict(each) for name, each in stock.inventories.items()}
+            uuid,
+            {name: msgspec.structs.asdict(each) for name, each in inventories.inventories.items()},
         )
         tree.update_traits(uuid, traits.traits)
-        # The last answer has the newest generation.
-        tree.update_aggregates(uuid, aggregates.aggregates, generation=aggregates.generation)
+        # The oldest of the three generations: another client may have written between two reads,
+        # and a write at the newest generation would overwrite what it wrote.
+        tree.update_aggregates(uuid, aggregates.aggregates, generation=inventories.generation)
 
     def get_allocations_for_provider_tree(self, tree: ProviderTree | None = None) -> Allocations:
-        """What the consumers of a tree hold, wherever they hold it.
+        """Everything that the consumers of a tree hold, in this tree and elsewhere.
 
-        Consumers are looked for on every provider of the tree. Those that hold nothing in any
-        tree, but something of a provider that shares with this one, are found on that provider.
+        These are the consumers that hold something of a provider of the tree, and those that hold
+        nothing but resources of sharing providers associated with it.
         """
         tree = self._tree if tree is None else tree
         local = [uuid for uuid in tree.get_provider_uuids() if self._tree.exists(uuid)]
@@ -122,12 +130,12 @@ class ReportClient:
         }
         found = {uuid: self._client.consumer(uuid) for uuid in sorted(consumers)}
         found |= self._sharing_consumers(local, consumers)
-        # Who gave everything back in the meantime is not there any more.
+        # A consumer may have released everything in the meantime.
         self._held = {uuid: each for uuid, each in found.items() if each.allocations}
         return {uuid: _record(each) for uuid, each in self._held.items()}
 
     def _sharing_consumers(self, local: list[str], known: set[str]) -> dict[str, Consumer]:
-        """Consumers that hold nothing but what is shared with the tree."""
+        """Consumers that hold nothing but resources of providers that share with the tree."""
         aggregates = {aggregate for uuid in local for aggregate in self._tree.data(uuid).aggregates}
         if not aggregates:
             return {}
@@ -137,7 +145,7 @@ class ReportClient:
             consumer for uuid in sharing for consumer in self._client.provider_consumers(uuid)
         }
         found = {uuid: self._client.consumer(uuid) for uuid in sorted(holders - known)}
-        # Who holds something in another tree belongs there.
+        # A consumer that holds something in another tree belongs to that tree.
         return {uuid: each for uuid, each in found.items() if each.allocations.keys() <= sharing}
 
     # -- writing -------------------------------------------------------------------------------
@@ -145,24 +153,26 @@ class ReportClient:
     def update_from_provider_tree(
         self, new_tree: ProviderTree, allocations: Allocations | None = None
     ) -> bool:
-        """Let the service have this tree; with allocations, what consumers hold as well.
+        """Write this tree to the service, and with `allocations` what consumers hold as well.
 
-        Returns whether anything had to be sent. Raises `UpdateFailed` with everything that could
-        not be done; a reshape is then undone or was never done.
+        Returns whether anything had to be sent, the root that was created when the tree was read
+        included. Raises `UpdateFailed` with every step that
+        failed; a reshape that failed has changed nothing.
         """
-        flush = Flush(self._client, self._tree, new_tree, self._classes, self._traits)
+        update = TreeUpdate(self._client, self._tree, new_tree, self._classes, self._traits)
         consumers = None
         if allocations is not None:
             given = (_consumer(uuid, record) for uuid, record in sorted(allocations.items()))
-            # Who holds what it held need not be sent. Nobody can have written it in between: that
-            # moves the generation of a provider, and these are sent.
+            # Consumers that hold what they held are not sent. If one of them had changed in
+            # between, the generation of a provider that is sent would have changed as well.
             consumers = [each for each in given if each != self._held.get(each.uuid)]
         try:
-            flush.run(consumers)
+            update.run(consumers)
         finally:
-            # What was sent is known, whatever happened afterwards.
-            self._tree = flush.tree
-        return flush.requests > 0
+            # Steps that succeeded count even if a later one failed.
+            self._tree = update.tree
+        created, self._root_created = self._root_created, False
+        return created or update.requests > 0
 
 
 def _record(consumer: Consumer) -> dict[str, Any]:

@@ -1,14 +1,14 @@
-"""The processors of a Linux machine, and what they can do."""
+"""The processors of a Linux machine, and their features as traits."""
 
 import os_traits  # type: ignore[import-untyped]
 
-from roost.agent.drivers.linux_files import Files
+from roost.agent.drivers.linux.system_files import SystemFiles
 from roost.model import Value
 
 _CPUS = "/sys/devices/system/cpu"
 _X86, _ARM = "HW_CPU_X86_", "HW_CPU_AARCH64_"
 
-# Where the kernel and os-traits have different names for a flag; both without underscores.
+# Flags for which the kernel and os-traits have different names; both without underscores.
 _ALIASES = {
     "AES": "AESNI",
     "BMI1": "BMI",
@@ -20,10 +20,10 @@ _ALIASES = {
     "SHANI": "SHA",
     "TDXHOSTPLATFORM": "TDX",
 }
-# These exist without AVX-512 as well, where the trait does not hold.
+# These flags also exist without AVX-512, but their traits are about the AVX-512 form.
 _WITH_AVX512 = {"GFNI", "VAES", "VPCLMULQDQ"}
-# The flag says what the silicon can do; the module says whether it was switched on.
-_SWITCHED = {"sev": "sev", "sev_es": "sev_es", "sev_snp": "sev_snp"}
+# The flag says what the processor supports; the parameter of kvm_amd says whether it is enabled.
+_KVM_AMD_PARAMETERS = {"sev": "sev", "sev_es": "sev_es", "sev_snp": "sev_snp"}
 _VENDORS = {"GenuineIntel": "INTEL", "AuthenticAMD": "AMD", "HygonGenuine": "AMD"}
 
 
@@ -31,12 +31,12 @@ class Processors(Value, frozen=True, kw_only=True):
     """The CPUs that can be used."""
 
     online: frozenset[int]
-    present: frozenset[int]  # also those that are switched off
-    isolated: frozenset[int]  # kept free of the kernel's own work, for whoever asks for them
+    present: frozenset[int]  # including those that are offline
+    isolated: frozenset[int]  # the kernel's scheduler leaves them alone (isolcpus)
     traits: frozenset[str]
 
 
-def read_processors(files: Files) -> Processors:
+def read_processors(files: SystemFiles) -> Processors:
     records = _cpuinfo(files)
     listed = frozenset(range(sum(1 for record in records if "processor" in record)))
     online = files.cpus(f"{_CPUS}/online") or listed
@@ -48,7 +48,7 @@ def read_processors(files: Files) -> Processors:
     )
 
 
-def _cpuinfo(files: Files) -> list[dict[str, str]]:
+def _cpuinfo(files: SystemFiles) -> list[dict[str, str]]:
     """/proc/cpuinfo, one record for each CPU."""
     return [
         {
@@ -60,8 +60,8 @@ def _cpuinfo(files: Files) -> list[dict[str, str]]:
     ]
 
 
-def _smt_traits(files: Files, online: frozenset[int]) -> frozenset[str]:
-    """Hyperthreading is what two threads of one core do; a sibling that is offline does nothing."""
+def _smt_traits(files: SystemFiles, online: frozenset[int]) -> frozenset[str]:
+    """Hyperthreading counts only if two threads of one core are online."""
     for cpu in online:
         siblings = files.cpus(f"{_CPUS}/cpu{cpu}/topology/thread_siblings_list") or frozenset()
         if len(siblings & online) > 1:
@@ -69,8 +69,8 @@ def _smt_traits(files: Files, online: frozenset[int]) -> frozenset[str]:
     return frozenset()
 
 
-def _traits(files: Files, records: list[dict[str, str]]) -> frozenset[str]:
-    """What all CPUs can do: big and little cores of one machine may differ."""
+def _traits(files: SystemFiles, records: list[dict[str, str]]) -> frozenset[str]:
+    """The features that all CPUs have: big and little cores of one machine may differ."""
     sets = [
         _record_traits(files, each) for each in records if "flags" in each or "Features" in each
     ]
@@ -78,33 +78,34 @@ def _traits(files: Files, records: list[dict[str, str]]) -> frozenset[str]:
     return found | _architecture_traits(files, records)
 
 
-def _record_traits(files: Files, record: dict[str, str]) -> frozenset[str]:
+def _record_traits(files: SystemFiles, record: dict[str, str]) -> frozenset[str]:
     if "Features" in record:
         names = {f"{_ARM}{flag.upper()}" for flag in record["Features"].split()}
         return frozenset(names & _known(_ARM))
-    flags = {flag for flag in record["flags"].split() if _is_switched_on(files, flag)}
+    flags = {flag for flag in record["flags"].split() if _is_enabled(files, flag)}
     vendor = _VENDORS.get(record.get("vendor_id", ""))
     wanted = {f"{_X86}{name}" for name in _names(flags)}
     if vendor:
         wanted |= {f"{_X86}{vendor}{name}" for name in _names(flags)}
-    squeezed = {_squeeze(name): name for name in _known(_X86)}
-    return frozenset(squeezed[_squeeze(name)] for name in wanted if _squeeze(name) in squeezed)
+    known = {_without_underscores(name): name for name in _known(_X86)}
+    found = {_without_underscores(name) for name in wanted} & known.keys()
+    return frozenset(known[name] for name in found)
 
 
 def _names(flags: set[str]) -> set[str]:
     """The kernel's flags under the names that os-traits may have for them."""
-    names = {_squeeze(flag) for flag in flags}
+    names = {_without_underscores(flag) for flag in flags}
     wide = {f"AVX512{name}" for name in names & _WITH_AVX512 if "AVX512F" in names}
     return names | {_ALIASES[name] for name in names & _ALIASES.keys()} | wide
 
 
-def _is_switched_on(files: Files, flag: str) -> bool:
-    if flag not in _SWITCHED:
+def _is_enabled(files: SystemFiles, flag: str) -> bool:
+    if flag not in _KVM_AMD_PARAMETERS:
         return True
-    return files.text(f"/sys/module/kvm_amd/parameters/{_SWITCHED[flag]}") in ("1", "Y")
+    return files.text(f"/sys/module/kvm_amd/parameters/{_KVM_AMD_PARAMETERS[flag]}") in ("1", "Y")
 
 
-def _squeeze(name: str) -> str:
+def _without_underscores(name: str) -> str:
     return name.upper().replace("_", "")
 
 
@@ -112,13 +113,13 @@ def _known(prefix: str) -> set[str]:
     return set(os_traits.get_traits(prefix))
 
 
-def _architecture_traits(files: Files, records: list[dict[str, str]]) -> frozenset[str]:
+def _architecture_traits(files: SystemFiles, records: list[dict[str, str]]) -> frozenset[str]:
     architecture = _architecture(records)
     if architecture is None:
         return frozenset()
     traits = {f"HW_ARCH_{architecture}"}
     if files.exists("/dev/kvm"):
-        # Guests of the machine's own architecture run on it.
+        # KVM runs guests of the machine's own architecture.
         traits.add(f"COMPUTE_ARCH_{architecture}")
     return frozenset(traits & set(os_traits.get_traits()))
 

@@ -1,29 +1,29 @@
-"""What a driver says a tree should be, and how the tree becomes it.
+"""The tree that a driver wants, and how a provider tree becomes it.
 
-A tree has more than one author. Compute knows of its host's resources, the network's agents hang
-providers of their own below it, operators set traits and aggregates. So a description says what
-the driver knows, `Ownership` says what is the driver's to change, and the rest is left alone.
+A tree has more than one author: compute reports the resources of its host, network agents add
+providers below it, and operators set traits and aggregates. So a driver describes what it knows,
+`Ownership` says what it may change, and everything else is left alone.
 """
 
 import uuid as uuid_module
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from roost.agent.drivers.base import Allocations, DriverError, ReshapeNeeded
+from roost.agent.driver import Allocations, DriverError, ReshapeNeeded
 from roost.agent.provider_tree import ProviderTree, TreeError
 from roost.agent.reshape import find_moves, move_allocations
 from roost.model import Inventory, Value
 
 
-class Description(Value, frozen=True, kw_only=True):
-    """A provider as it should be, with everything below it. None: leave it as it is."""
+class DesiredProvider(Value, frozen=True, kw_only=True):
+    """A provider as it should be, with everything below it. A field that is None is not changed."""
 
     name: str
-    uuid: str | None = None  # None: made from the root's UUID and the name, always the same
+    uuid: str | None = None  # None: derived from the root's UUID and the name
     inventories: dict[str, Inventory] | None = None
     traits: frozenset[str] | None = None
     aggregates: frozenset[str] | None = None
-    children: tuple["Description", ...] = ()
+    children: tuple["DesiredProvider", ...] = ()
 
 
 class Ownership(NamedTuple):
@@ -31,30 +31,30 @@ class Ownership(NamedTuple):
 
     resource_class: Callable[[str], bool]
     trait: Callable[[str], bool]
-    # Whether providers that are not described go, whoever made them. Those that the driver made
-    # go in any case: their UUID tells.
+    # Whether to remove every provider that is not wanted. Providers that the driver created are
+    # removed in any case; they are recognized by their derived UUID.
     removes_unknown: bool
 
 
 def apply(
     provider_tree: ProviderTree,
-    description: Description,
+    desired: DesiredProvider,
     ownership: Ownership,
     allocations: Allocations | None = None,
 ) -> None:
-    """Turn a tree into what is described, in place; nothing is changed where that fails.
+    """Turn a tree into the desired one, in place. If that fails, the tree is not changed.
 
-    Raises ReshapeNeeded if consumers may hold what has to move, and no allocations are given.
+    Raises ReshapeNeeded if no allocations are given and consumers may hold what has to move.
     """
-    root = provider_tree.data(description.name)
-    if description.uuid not in (None, root.uuid):
+    root = provider_tree.data(desired.name)
+    if desired.uuid not in (None, root.uuid):
         raise DriverError(
-            f"Provider {root.name} should have the UUID {description.uuid}, "
+            f"Provider {root.name} should have the UUID {desired.uuid}, "
             f"but the service knows it as {root.uuid}."
         )
     after = provider_tree.copy()
     try:
-        _edit(after, root.uuid, description, ownership)
+        _edit(after, root.uuid, desired, ownership)
     except TreeError as error:
         raise DriverError(str(error)) from error
     moves = find_moves(provider_tree, after, root.uuid)
@@ -62,53 +62,53 @@ def apply(
         raise ReshapeNeeded("; ".join(map(str, moves)))
     if allocations is not None:
         move_allocations(after, allocations, moves)
-    _edit(provider_tree, root.uuid, description, ownership)
+    _edit(provider_tree, root.uuid, desired, ownership)
 
 
 def _edit(
-    tree: ProviderTree, root_uuid: str, description: Description, ownership: Ownership
+    tree: ProviderTree, root_uuid: str, desired: DesiredProvider, ownership: Ownership
 ) -> None:
-    described = set()
-    for each, parent in _walk(description, None):
+    wanted = set()
+    for each, parent in _walk(desired, None):
         uuid = _place(tree, root_uuid, each, parent)
-        described.add(uuid)
+        wanted.add(uuid)
         data = tree.data(uuid)
         if each.inventories is not None:
-            kept = {
+            foreign = {
                 name: fields
                 for name, fields in data.inventory.items()
                 if not ownership.resource_class(name)
             }
-            tree.update_inventory(uuid, {**kept, **each.inventories})
+            tree.update_inventory(uuid, {**foreign, **each.inventories})
         if each.traits is not None:
-            kept_traits = {name for name in data.traits if not ownership.trait(name)}
-            tree.update_traits(uuid, kept_traits | each.traits)
+            foreign_traits = {name for name in data.traits if not ownership.trait(name)}
+            tree.update_traits(uuid, foreign_traits | each.traits)
         if each.aggregates is not None:
             tree.update_aggregates(uuid, each.aggregates)
     for uuid in reversed(tree.get_provider_uuids(root_uuid)):
-        if uuid not in described:
+        if uuid not in wanted:
             _drop(tree, root_uuid, uuid, ownership)
 
 
 def _walk(
-    description: Description, parent: Description | None
-) -> Iterator[tuple[Description, Description | None]]:
-    yield description, parent
-    for child in description.children:
-        yield from _walk(child, description)
+    desired: DesiredProvider, parent: DesiredProvider | None
+) -> Iterator[tuple[DesiredProvider, DesiredProvider | None]]:
+    yield desired, parent
+    for child in desired.children:
+        yield from _walk(child, desired)
 
 
 def _place(
-    tree: ProviderTree, root_uuid: str, each: Description, parent: Description | None
+    tree: ProviderTree, root_uuid: str, each: DesiredProvider, parent: DesiredProvider | None
 ) -> str:
-    """Let a provider exist, below its parent; its UUID."""
+    """Make sure that a provider exists below its parent. Returns its UUID."""
     if parent is None:
         return root_uuid
     if each.uuid is not None and tree.exists(each.uuid):
         uuid = tree.data(each.uuid).uuid
         tree.rename(uuid, each.name)
     elif tree.exists(each.name) and each.uuid is None:
-        # Whoever made it: it is the same thing.
+        # The name identifies it, even if another client created it.
         uuid = tree.data(each.name).uuid
     else:
         uuid = each.uuid or derived_uuid(root_uuid, each.name)
@@ -119,17 +119,17 @@ def _place(
 
 
 def _drop(tree: ProviderTree, root_uuid: str, uuid: str, ownership: Ownership) -> None:
-    """Take a provider away that is not described any more, if it is the driver's to take away."""
+    """Remove a provider that is no longer wanted, if the driver owns it."""
     data = tree.data(uuid)
     if not ownership.removes_unknown and uuid != derived_uuid(root_uuid, data.name):
         return
     if tree.get_provider_uuids(uuid) == [uuid]:
         tree.remove(uuid)
     else:
-        # Somebody else's provider stands below it.
+        # A provider of another author is below it, so it has to stay.
         tree.update_inventory(uuid, {})
 
 
 def derived_uuid(root_uuid: str, name: str) -> str:
-    """The UUID of a provider that has none of its own: the same on every start."""
+    """The UUID of a provider for which none is given: the same on every start."""
     return str(uuid_module.uuid5(uuid_module.UUID(root_uuid), name))

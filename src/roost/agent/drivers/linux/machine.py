@@ -1,29 +1,29 @@
-"""A Linux machine, as read at one moment."""
+"""A snapshot of the resources of a Linux machine."""
 
 import os
 
-from roost.agent.drivers.base import DriverError
-from roost.agent.drivers.linux_cpus import Processors, read_processors
-from roost.agent.drivers.linux_devices import Device, disk_gb, read_devices
-from roost.agent.drivers.linux_files import Files
-from roost.agent.drivers.linux_memory import NumaNode, read_nodes, read_whole
-from roost.agent.drivers.linux_options import LinuxOptions
+from roost.agent.driver import DriverError
+from roost.agent.drivers.linux.cpus import Processors, read_processors
+from roost.agent.drivers.linux.devices import Device, disk_gb, read_devices
+from roost.agent.drivers.linux.numa import NumaNode, read_nodes, read_whole
+from roost.agent.drivers.linux.options import LinuxOptions
+from roost.agent.drivers.linux.system_files import SystemFiles
 from roost.model import Value
 
 
 class Machine(Value, frozen=True, kw_only=True):
-    """What there is to give away."""
+    """The resources of a machine, with the operator's choice of CPUs applied."""
 
-    dedicated: frozenset[int]  # CPUs that are given away one by one
-    shared: frozenset[int]  # CPUs that several consumers may use
-    traits: frozenset[str]  # of the processors, and of what they make the machine
+    dedicated: frozenset[int]  # CPUs for one consumer each (PCPU)
+    shared: frozenset[int]  # CPUs that consumers share (VCPU)
+    traits: frozenset[str]  # of the processors and the architecture
     nodes: list[NumaNode]
     whole: NumaNode  # the machine as if it were one node
     devices: list[Device]
     disk_gb: int
 
 
-def read_machine(files: Files, options: LinuxOptions) -> Machine:
+def read_machine(files: SystemFiles, options: LinuxOptions) -> Machine:
     processors = read_processors(files)
     dedicated = processors.isolated
     if options.cpu_dedicated_set is not None:
@@ -33,7 +33,7 @@ def read_machine(files: Files, options: LinuxOptions) -> Machine:
         shared = _online(options.cpu_shared_set, processors, "cpu_shared_set")
     nodes = read_nodes(files, processors.online)
     return Machine(
-        # What the kernel isolates, but the operator shares, is shared.
+        # The operator may share CPUs that the kernel isolates.
         dedicated=dedicated - shared,
         shared=shared,
         traits=processors.traits,
@@ -52,7 +52,7 @@ def _online(chosen: frozenset[int], processors: Processors, option: str) -> froz
     return chosen & processors.online
 
 
-def _disk_gb(files: Files, options: LinuxOptions) -> int:
+def _disk_gb(files: SystemFiles, options: LinuxOptions) -> int:
     if options.disk_folder is None:
         return disk_gb(files)
     try:

@@ -1,11 +1,11 @@
-"""The devices of a Linux machine that consumers can have: network functions, GPUs, disks."""
+"""The devices of a Linux machine that consumers can get: virtual functions, GPUs, disks."""
 
 import re
 
 import os_resource_classes  # type: ignore[import-untyped]
 import os_traits  # type: ignore[import-untyped]
 
-from roost.agent.drivers.linux_files import Files
+from roost.agent.drivers.linux.system_files import SystemFiles
 from roost.model import Value
 
 _PCI = "/sys/bus/pci/devices"
@@ -13,8 +13,8 @@ _BLOCK = "/sys/block"
 _SECTOR_BYTES = 512  # the unit of `size`, whatever the device's own sectors are
 _GIB = 2**30
 
-# Who makes GPUs that are worth giving away. A server's display is not one: it belongs to its
-# management controller, or to the hypervisor it runs on.
+# Vendors of GPUs that consumers want. Other display controllers belong to the management controller
+# of a server, or to the hypervisor that the machine runs on.
 _GPU_VENDORS = {"10de": "NVIDIA", "1002": "AMD", "8086": "INTEL"}
 
 
@@ -22,20 +22,20 @@ class Device(Value, frozen=True, kw_only=True):
     """A PCI device that becomes a provider."""
 
     address: str
-    numa_node: int | None  # None: it is equally far from all
+    numa_node: int | None  # None: it is not near any node
     resource_class: str
     total: int
     traits: frozenset[str]
 
 
-def read_devices(files: Files, vgpu_types: list[str]) -> list[Device]:
+def read_devices(files: SystemFiles, vgpu_types: list[str]) -> list[Device]:
     """Network cards with virtual functions, and GPUs."""
     devices = []
     for address in files.names(_PCI):
         folder = f"{_PCI}/{address}"
         code = files.integer(f"{folder}/class") or 0
         if files.exists(f"{folder}/physfn"):
-            continue  # a virtual function: its card counts it
+            continue  # a virtual function: it is counted with its card
         if code >> 16 == 0x02:
             found = _network_card(files, folder, address)
         elif code >> 16 == 0x03 or code >> 8 == 0x1200:
@@ -47,7 +47,7 @@ def read_devices(files: Files, vgpu_types: list[str]) -> list[Device]:
     return devices
 
 
-def _network_card(files: Files, folder: str, address: str) -> Device | None:
+def _network_card(files: SystemFiles, folder: str, address: str) -> Device | None:
     functions = files.integer(f"{folder}/sriov_numvfs") or 0
     if not functions:
         return None
@@ -65,7 +65,7 @@ def _network_card(files: Files, folder: str, address: str) -> Device | None:
     )
 
 
-def _gpu(files: Files, folder: str, address: str, vgpu_types: list[str]) -> Device | None:
+def _gpu(files: SystemFiles, folder: str, address: str, vgpu_types: list[str]) -> Device | None:
     vendor = _GPU_VENDORS.get(_hexadecimal(files, f"{folder}/vendor"))
     if vendor is None or files.integer(f"{folder}/boot_vga") == 1:
         return None
@@ -84,11 +84,11 @@ def _gpu(files: Files, folder: str, address: str, vgpu_types: list[str]) -> Devi
     )
 
 
-def _vgpu_type(files: Files, folder: str, wanted: list[str]) -> tuple[str, int] | None:
-    """The type of virtual GPU that a card is cut into, and how many of them there are.
+def _vgpu_type(files: SystemFiles, folder: str, wanted: list[str]) -> tuple[str, int] | None:
+    """The type of virtual GPU that a card is divided into, and how many of them it provides.
 
-    That is the first type that the operator wants and the card has; else the one that is in use,
-    or the only one there is. Otherwise nobody decided, and the card is given away whole.
+    This is the first type that the operator wants and the card supports. If the operator named
+    none, it is the type in use, or the only one. Otherwise the card is offered as a whole.
     """
     counts = {}
     used = {}
@@ -98,21 +98,21 @@ def _vgpu_type(files: Files, folder: str, wanted: list[str]) -> tuple[str, int] 
     in_use = [name for name in counts if used[name]]
     only = list(counts) if len(counts) == 1 else []
     candidates = [name for name in wanted if name in counts] if wanted else in_use or only
-    # Once a card is cut, its other types have no instances left.
+    # Once a card is divided, its other types have no instances left.
     return next(((name, counts[name]) for name in candidates if counts[name]), None)
 
 
-def _identity(files: Files, folder: str) -> str:
+def _identity(files: SystemFiles, folder: str) -> str:
     vendor = _hexadecimal(files, f"{folder}/vendor")
     device = _hexadecimal(files, f"{folder}/device")
     return f"CUSTOM_PCI_{vendor}_{device}".upper()
 
 
-def _hexadecimal(files: Files, path: str) -> str:
+def _hexadecimal(files: SystemFiles, path: str) -> str:
     return f"{files.integer(path) or 0:04x}"
 
 
-def _numa_node(files: Files, folder: str) -> int | None:
+def _numa_node(files: SystemFiles, folder: str) -> int | None:
     node = files.integer(f"{folder}/numa_node")
     return None if node is None or node < 0 else node
 
@@ -121,8 +121,8 @@ def _numa_node(files: Files, folder: str) -> int | None:
 # Disks
 
 
-def disk_gb(files: Files) -> int:
-    """All disks together. Volumes, loops and arrays are made of other disks, and not counted."""
+def disk_gb(files: SystemFiles) -> int:
+    """All disks together. Volumes, loops and arrays consist of other disks and are not counted."""
     sectors = sum(
         files.integer(f"{_BLOCK}/{name}/size") or 0
         for name in files.names(_BLOCK)

@@ -1,31 +1,42 @@
-"""The options of the linux driver, read and checked."""
+"""The options of the linux driver, parsed and validated."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 
-from roost.agent.drivers.base import DriverError
-from roost.agent.drivers.linux_files import parse_cpus
+from roost.agent.driver import DriverError
+from roost.agent.drivers.linux.system_files import parse_cpus
 from roost.model import Value
 
-NUMA_CHOICES = ("auto", "always", "never")
-HUGE_PAGES_CHOICES = ("separate", "memory")
+
+class NumaProviders(StrEnum):
+    """Whether each NUMA node is a provider."""
+
+    AUTO = "auto"  # if there are several nodes
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class HugePages(StrEnum):
+    """How huge pages are counted."""
+
+    SEPARATE = "separate"  # each size is a class of its own, and MEMORY_MB is the rest
+    MEMORY = "memory"  # as MEMORY_MB, for consumers that hold MEMORY_MB for them
 
 
 class LinuxOptions(Value, frozen=True, kw_only=True):
-    """Each field is an option of the same name."""
+    """One field for each option, of the same name."""
 
     root: str = "/"  # the folder that holds /sys and /proc
     name: str | None = None  # of the root provider; None: the host name
-    numa: str = "auto"  # NUMA nodes as providers: auto is where there is more than one
+    numa: NumaProviders = NumaProviders.AUTO
     cpu_dedicated_set: frozenset[int] | None = None  # PCPU; None: what the kernel isolates
     cpu_shared_set: frozenset[int] | None = None  # VCPU; None: all others
-    # Huge pages: `separate` is a class for each size, and the rest is MEMORY_MB; `memory` leaves
-    # them in MEMORY_MB, for consumers that hold MEMORY_MB for them.
-    huge_pages: str = "separate"
-    reserved_memory_mb: int = 512  # for the host itself, spread over its NUMA nodes
+    huge_pages: HugePages = HugePages.SEPARATE
+    reserved_memory_mb: int = 512  # for the host itself, distributed over its NUMA nodes
     reserved_disk_gb: int = 0
-    disk_folder: str | None = None  # its file system is DISK_GB; None: all disks are
+    disk_folder: str | None = None  # its file system is DISK_GB; None: all disks
     vgpu_types: tuple[str, ...] = ()
-    # None: as the service has it, so that operators may set it there; 1.0 at first.
+    # None: the ratio of the service, so that operators can set it there; 1.0 for a new inventory.
     vcpu_ratio: float | None = None
     memory_ratio: float | None = None
     disk_ratio: float | None = None
@@ -39,8 +50,8 @@ def read_options(options: Mapping[str, str]) -> LinuxOptions:
         )
     fields: dict[str, object] = {
         **{name: options[name] for name in ("root", "name", "disk_folder") if name in options},
-        **_choices(options, "numa", NUMA_CHOICES),
-        **_choices(options, "huge_pages", HUGE_PAGES_CHOICES),
+        **_choice(options, "numa", NumaProviders),
+        **_choice(options, "huge_pages", HugePages),
     }
     for name in ("cpu_dedicated_set", "cpu_shared_set"):
         if name in options:
@@ -59,17 +70,20 @@ def read_options(options: Mapping[str, str]) -> LinuxOptions:
     return read
 
 
-def _choices(options: Mapping[str, str], name: str, choices: tuple[str, ...]) -> dict[str, str]:
+def _choice(options: Mapping[str, str], name: str, choices: type[StrEnum]) -> dict[str, StrEnum]:
     if name not in options:
         return {}
-    if options[name] not in choices:
-        raise DriverError(f"Option {name}: {options[name]!r} is none of {', '.join(choices)}.")
-    return {name: options[name]}
+    try:
+        return {name: choices(options[name])}
+    except ValueError:
+        raise DriverError(
+            f"Option {name}: {options[name]!r} is none of {', '.join(choices)}."
+        ) from None
 
 
 def _amount(name: str, text: str) -> int:
     if not text.isdecimal():
-        raise DriverError(f"Option {name}: {text!r} is no amount.")
+        raise DriverError(f"Option {name}: {text!r} is not an amount.")
     return int(text)
 
 
@@ -79,7 +93,7 @@ def _ratio(name: str, text: str) -> float:
     except ValueError:
         ratio = 0.0
     if not 0 < ratio < float("inf"):
-        raise DriverError(f"Option {name}: {text!r} is no ratio above 0.")
+        raise DriverError(f"Option {name}: {text!r} is not a ratio above 0.")
     return ratio
 
 

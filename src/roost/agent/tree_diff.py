@@ -1,6 +1,7 @@
-"""What has to change for one tree to become another, as data and as a picture."""
+"""What has to change for one tree to become another: as values, and drawn for people."""
 
 from collections.abc import Iterator
+from enum import StrEnum
 
 import msgspec
 from rich.text import Text
@@ -9,26 +10,39 @@ from rich.tree import Tree
 from roost.agent.provider_tree import ProviderData, ProviderTree
 from roost.model import Inventory, Value
 
-ADDED, REMOVED, CHANGED, SAME = "+", "-", "~", " "
 
-_COLOURS = {ADDED: "green", REMOVED: "red", CHANGED: "yellow", SAME: "dim"}
+class Mark(StrEnum):
+    """How a provider or one of its parts changes, as a drawing shows it."""
+
+    ADDED = "+"
+    REMOVED = "-"
+    CHANGED = "~"
+    SAME = " "
 
 
-class ClassDifference(Value, frozen=True, kw_only=True):
-    """One inventory that comes, goes or changes."""
+_COLOURS = {
+    Mark.ADDED: "green",
+    Mark.REMOVED: "red",
+    Mark.CHANGED: "yellow",
+    Mark.SAME: "dim",
+}
+
+
+class InventoryDiff(Value, frozen=True, kw_only=True):
+    """One inventory that is added, removed or changed."""
 
     resource_class: str
     before: Inventory | None
     after: Inventory | None
 
 
-class ProviderDifference(Value, frozen=True, kw_only=True):
-    """One provider, before and after; also those that stay as they are."""
+class ProviderDiff(Value, frozen=True, kw_only=True):
+    """One provider before and after, even if nothing changes."""
 
     uuid: str
     before: ProviderData | None  # None: it is created
     after: ProviderData | None  # None: it is removed
-    inventories: tuple[ClassDifference, ...]
+    inventories: tuple[InventoryDiff, ...]
     traits_added: frozenset[str]
     traits_removed: frozenset[str]
     aggregates_added: frozenset[str]
@@ -57,11 +71,11 @@ class ProviderDifference(Value, frozen=True, kw_only=True):
         )
 
     @property
-    def mark(self) -> str:
+    def mark(self) -> Mark:
         if self.before is None:
-            return ADDED
+            return Mark.ADDED
         if self.after is None:
-            return REMOVED
+            return Mark.REMOVED
         contents = (
             self.inventories,
             self.traits_added,
@@ -69,47 +83,47 @@ class ProviderDifference(Value, frozen=True, kw_only=True):
             self.aggregates_added,
             self.aggregates_removed,
         )
-        return CHANGED if self.moved or self.renamed or any(contents) else SAME
+        return Mark.CHANGED if self.moved or self.renamed or any(contents) else Mark.SAME
 
 
-class Difference(Value, frozen=True, kw_only=True):
-    """All providers of two trees, parents before children, those that are removed last."""
+class TreeDiff(Value, frozen=True, kw_only=True):
+    """All providers of two trees: parents before children, removed ones last."""
 
-    providers: tuple[ProviderDifference, ...]
+    providers: tuple[ProviderDiff, ...]
 
     def __bool__(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether anything changes."""
         return bool(self.changes)
 
     @property
-    def changes(self) -> list[ProviderDifference]:
-        return [each for each in self.providers if each.mark != SAME]
+    def changes(self) -> list[ProviderDiff]:
+        return [each for each in self.providers if each.mark != Mark.SAME]
 
     @property
-    def created(self) -> list[ProviderDifference]:
+    def created(self) -> list[ProviderDiff]:
         return [each for each in self.providers if each.before is None]
 
     @property
-    def removed(self) -> list[ProviderDifference]:
-        """Children before parents: the order in which they can go."""
+    def removed(self) -> list[ProviderDiff]:
+        """Children before parents: the order in which they can be deleted."""
         return [each for each in reversed(self.providers) if each.after is None]
 
     @property
-    def moved(self) -> list[ProviderDifference]:
+    def moved(self) -> list[ProviderDiff]:
         return [each for each in self.providers if each.moved]
 
     @property
-    def renamed(self) -> list[ProviderDifference]:
+    def renamed(self) -> list[ProviderDiff]:
         return [each for each in self.providers if each.renamed]
 
 
-def compare(before: ProviderTree, after: ProviderTree) -> Difference:
+def compare(before: ProviderTree, after: ProviderTree) -> TreeDiff:
     """What has to change for `before` to become `after`."""
-    # Copies, since other threads may edit the trees meanwhile.
+    # Copies, because other threads may edit the trees meanwhile.
     before, after = before.copy(), after.copy()
     later = after.get_provider_uuids()
     gone = [uuid for uuid in before.get_provider_uuids() if not after.exists(uuid)]
-    return Difference(
+    return TreeDiff(
         providers=tuple(
             _compare_provider(
                 uuid,
@@ -123,17 +137,17 @@ def compare(before: ProviderTree, after: ProviderTree) -> Difference:
 
 def _compare_provider(
     uuid: str, before: ProviderData | None, after: ProviderData | None
-) -> ProviderDifference:
+) -> ProviderDiff:
     old = before.inventory if before else {}
     new = after.inventory if after else {}
     old_traits, new_traits = _traits(before), _traits(after)
     old_aggregates, new_aggregates = _aggregates(before), _aggregates(after)
-    return ProviderDifference(
+    return ProviderDiff(
         uuid=uuid,
         before=before,
         after=after,
         inventories=tuple(
-            ClassDifference(
+            InventoryDiff(
                 resource_class=name,
                 before=Inventory(**old[name]) if name in old else None,
                 after=Inventory(**new[name]) if name in new else None,
@@ -157,69 +171,69 @@ def _aggregates(data: ProviderData | None) -> frozenset[str]:
 
 
 # ---------------------------------------------------------------------------------------------
-# The picture
+# Drawing
 
 
-def render(difference: Difference) -> Tree:
-    """Every provider that changes, with those above it to show where it stands."""
-    if not difference:
-        return Tree(Text("nothing to change", style=_COLOURS[SAME]))
-    known = {each.uuid: each for each in difference.providers}
+def render(diff: TreeDiff) -> Tree:
+    """Draw every provider that changes, below its ancestors."""
+    if not diff:
+        return Tree(Text("nothing to change", style=_COLOURS[Mark.SAME]))
+    known = {each.uuid: each for each in diff.providers}
     shown: set[str] = set()
-    for each in difference.changes:
-        place: ProviderDifference | None = each
-        while place is not None and place.uuid not in shown:
-            shown.add(place.uuid)
-            place = known.get(place.latest.parent_uuid or "")
-    picture = Tree("", hide_root=True)
+    for each in diff.changes:
+        ancestor: ProviderDiff | None = each
+        while ancestor is not None and ancestor.uuid not in shown:
+            shown.add(ancestor.uuid)
+            ancestor = known.get(ancestor.latest.parent_uuid or "")
+    drawing = Tree("", hide_root=True)
     branches: dict[str, Tree] = {}
-    for each in difference.providers:
+    for each in diff.providers:
         if each.uuid in shown:
-            above = branches.get(each.latest.parent_uuid or "", picture)
+            above = branches.get(each.latest.parent_uuid or "", drawing)
             branches[each.uuid] = above.add(_title(each, known))
             for line in _lines(each):
                 branches[each.uuid].add(line)
-    return picture
+    return drawing
 
 
-def _title(each: ProviderDifference, known: dict[str, ProviderDifference]) -> Text:
-    words = [each.latest.name]
+def _title(each: ProviderDiff, known: dict[str, ProviderDiff]) -> Text:
+    parts = [each.latest.name]
     if each.before is not None and each.renamed:
-        words.append(f"(was {each.before.name})")
+        parts.append(f"(was {each.before.name})")
     if each.before is not None and each.moved:
         old_parent = known.get(each.before.parent_uuid or "")
-        words.append(f"(from below {old_parent.latest.name})" if old_parent else "(was a root)")
-    return _line(each.mark, " ".join(words))
+        parts.append(f"(from below {old_parent.latest.name})" if old_parent else "(was a root)")
+    return _line(each.mark, " ".join(parts))
 
 
-def _lines(each: ProviderDifference) -> Iterator[Text]:
+def _lines(each: ProviderDiff) -> Iterator[Text]:
     for change in each.inventories:
         yield _inventory_line(change)
     named = (
-        (ADDED, "traits", each.traits_added),
-        (REMOVED, "traits", each.traits_removed),
-        (ADDED, "aggregates", each.aggregates_added),
-        (REMOVED, "aggregates", each.aggregates_removed),
+        (Mark.ADDED, "traits", each.traits_added),
+        (Mark.REMOVED, "traits", each.traits_removed),
+        (Mark.ADDED, "aggregates", each.aggregates_added),
+        (Mark.REMOVED, "aggregates", each.aggregates_removed),
     )
     for mark, kind, names in named:
         if names:
             yield _line(mark, f"{kind}: {', '.join(sorted(names))}")
 
 
-def _inventory_line(change: ClassDifference) -> Text:
+def _inventory_line(change: InventoryDiff) -> Text:
     if change.after is None:
-        return _line(REMOVED, change.resource_class)
+        return _line(Mark.REMOVED, change.resource_class)
     after = msgspec.structs.asdict(change.after)
     if change.before is None:
         default = msgspec.structs.asdict(Inventory(total=-1))
         unusual = [f"{name} {value}" for name, value in after.items() if value != default[name]]
-        return _line(ADDED, f"{change.resource_class}: {', '.join(unusual)}")
+        return _line(Mark.ADDED, f"{change.resource_class}: {', '.join(unusual)}")
     before = msgspec.structs.asdict(change.before)
     changed = [
         f"{name} {before[name]} → {value}" for name, value in after.items() if value != before[name]
     ]
-    return _line(CHANGED, f"{change.resource_class}: {', '.join(changed)}")
+    return _line(Mark.CHANGED, f"{change.resource_class}: {', '.join(changed)}")
 
 
-def _line(mark: str, words: str) -> Text:
-    return Text(f"{mark} {words}", style=_COLOURS[mark])
+def _line(mark: Mark, text: str) -> Text:
+    return Text(f"{mark} {text}", style=_COLOURS[mark])

@@ -1,12 +1,12 @@
-"""What has to change between two trees, and how it looks."""
+"""The difference of two trees, and how it is drawn."""
 
 import io
 
 import pytest
 from rich.console import Console
 
-from roost.agent.difference import compare, render
 from roost.agent.provider_tree import ProviderTree
+from roost.agent.tree_diff import compare, render
 from roost.model import Inventory
 
 

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-from roost.agent.drivers.linux_files import Files
+from roost.agent.drivers.linux.system_files import SystemFiles
 from roost.model import Value
 
 _NODES = "/sys/devices/system/node"
@@ -11,16 +11,16 @@ _KIB_PER_MIB = 1024
 
 
 class NumaNode(Value, frozen=True, kw_only=True):
-    """A part of the machine whose processors are near to its memory."""
+    """Processors and the memory that is near to them."""
 
     number: int
     cpus: frozenset[int]
-    memory_mb: int  # with huge pages
-    huge_pages: dict[int, int]  # size of a page in KiB -> how many
+    memory_mb: int  # including huge pages
+    huge_pages: dict[int, int]  # size of a page in KiB -> number of pages
 
 
-def read_nodes(files: Files, online: frozenset[int]) -> list[NumaNode]:
-    """All nodes that have processors or memory; a machine without NUMA is one node."""
+def read_nodes(files: SystemFiles, online: frozenset[int]) -> list[NumaNode]:
+    """All nodes that have processors or memory. A machine without NUMA is one node."""
     nodes = [
         _read_node(files, int(name.removeprefix("node")), online)
         for name in files.names(_NODES)
@@ -32,7 +32,7 @@ def read_nodes(files: Files, online: frozenset[int]) -> list[NumaNode]:
     return [read_whole(files, found, online)]
 
 
-def read_whole(files: Files, nodes: list[NumaNode], online: frozenset[int]) -> NumaNode:
+def read_whole(files: SystemFiles, nodes: list[NumaNode], online: frozenset[int]) -> NumaNode:
     """The machine as if it were one node."""
     pages: Counter[int] = Counter()
     for node in nodes:
@@ -40,13 +40,13 @@ def read_whole(files: Files, nodes: list[NumaNode], online: frozenset[int]) -> N
     return NumaNode(
         number=nodes[0].number if nodes else 0,
         cpus=online,
-        # Not the sum: what a balloon gave back to a guest belongs to no node.
+        # Not the sum of the nodes: memory that a balloon returned to a guest belongs to no node.
         memory_mb=_memory_mb(files.text("/proc/meminfo")) or sum(node.memory_mb for node in nodes),
         huge_pages=dict(pages) if nodes else _huge_pages(files, "/sys/kernel/mm/hugepages"),
     )
 
 
-def _read_node(files: Files, number: int, online: frozenset[int]) -> NumaNode:
+def _read_node(files: SystemFiles, number: int, online: frozenset[int]) -> NumaNode:
     folder = f"{_NODES}/node{number}"
     return NumaNode(
         number=number,
@@ -61,7 +61,7 @@ def _memory_mb(meminfo: str | None) -> int:
     return int(found[1]) // _KIB_PER_MIB if found else 0
 
 
-def _huge_pages(files: Files, folder: str) -> dict[int, int]:
+def _huge_pages(files: SystemFiles, folder: str) -> dict[int, int]:
     counts = {}
     for name in files.names(folder):
         found = re.fullmatch(r"hugepages-(\d+)kB", name)
