@@ -87,8 +87,8 @@ def _print_tree(console: Console, tree: ExplainedTree) -> None:
         console.print(_indented(Text("fits", style="green"), 4))
         return
     if not tree["providers"]:
-        # No single provider is to blame; the sentence says what is.
-        console.print(_indented(Text(tree["text"], style="red"), 4))
+        # No single provider is to blame.
+        console.print(_indented(Text(tree["reason"] or "", style="red"), 4))
     if tree["providers"] and "inventory" in tree["providers"][0]:
         console.print(_indented(_inventory_table(rule, tree["providers"]), 4))
     else:

@@ -60,7 +60,8 @@ class ExplainedTree(TypedDict):
     name: str
     stage: int | None  # the number of the rule's stage; None: the tree fits
     rule: ExplainedRule | None
-    text: str
+    reason: str | None  # the rule and what breaks it, in words; None: the tree fits
+    text: str  # the same as a sentence about the tree
     providers: list[ExplainedProvider]
     providers_more: int  # how many more there are
 

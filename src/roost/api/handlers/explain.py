@@ -3,6 +3,7 @@
 from typing import Any
 
 from roost.api.handlers.explain_text import (
+    failure_text,
     provider_text,
     relaxation_text,
     rule_text,
@@ -107,6 +108,7 @@ def _tree(reason: TreeReason) -> dict[str, Any]:
         "name": reason.name,
         "stage": reason.stage,
         "rule": None if rule is None else _rule(rule),
+        "reason": None if rule is None else failure_text(reason, rule),
         "text": tree_text(reason),
         "providers": [] if rule is None else [_provider(each, rule) for each in reason.providers],
         "providers_more": reason.providers_more,

@@ -67,16 +67,20 @@ def rule_text(rule: Rule) -> str:
 
 
 def tree_text(reason: TreeReason) -> str:
-    """The first reason why a tree does not fit."""
-    rule = reason.rule
-    if rule is None:
+    """A sentence about one tree: that it fits, or the first reason why it does not."""
+    if reason.rule is None:
         return f"{reason.name} fits"
+    return f"{reason.name} fails at {failure_text(reason, reason.rule)}"
+
+
+def failure_text(reason: TreeReason, rule: Rule) -> str:
+    """The rule that a tree does not meet, and how its providers break it."""
     said = [provider_text(each, rule) for each in reason.providers]
     if reason.providers_more:
         said.append(f"and {reason.providers_more:,} more")
     if not said:
         said = [_tree_wide_text(rule)]
-    return f"{reason.name} fails at {rule_text(rule)}: " + "; ".join(said)
+    return f"{rule_text(rule)}: " + "; ".join(said)
 
 
 def provider_text(miss: ProviderMiss, rule: Rule) -> str:
