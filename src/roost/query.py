@@ -4,6 +4,7 @@ Microversions end before this module: what a version does not know simply keeps 
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from roost.model import Value
 
@@ -58,15 +59,24 @@ class Elsewhere(Value, frozen=True, kw_only=True):
     outside: frozenset[str]  # suffixes of the groups that are served from elsewhere
 
 
+class OrderBy(StrEnum):
+    """What decides which tree comes first."""
+
+    PACK = "pack"  # the one with the least free
+    SPREAD = "spread"  # the one with the most free
+    RANDOM = "random"  # chance, the same for the same seed
+    ROOT = "root"  # the UUID of its root
+
+
 class Order(Value, frozen=True, kw_only=True):
     """In which order candidates come; trees take turns in each."""
 
-    by: str  # "pack", "spread", "random" or "root"
-    seed: int = 0  # of what is random
+    by: OrderBy
+    seed: int = 0  # for OrderBy.RANDOM
 
 
 class Cursor(Value, frozen=True, kw_only=True):
-    """The place of a candidate in an order."""
+    """Where a candidate stands in an order, so that the next page can begin after it."""
 
     pieces: int = 0  # how many providers more it takes than if nothing were split
     turn: int  # how many candidates of the same tree, and as many pieces, come before it

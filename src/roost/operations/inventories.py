@@ -11,7 +11,7 @@ from roost.model import (
     ProviderInventories,
 )
 from roost.operations.optimistic import Sight, decide
-from roost.search.index.nodes import inventory_of, moment
+from roost.search.index.providers import inventory_of, moment
 from roost.service.service import Roost
 from roost.store.transaction import Transaction
 

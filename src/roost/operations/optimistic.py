@@ -20,7 +20,7 @@ from roost.claims import InventoryState
 from roost.errors import ProviderNotFound, RoostError
 from roost.model import ConsumerChange, Value
 from roost.search.index.index import Index
-from roost.search.index.nodes import inventory_of
+from roost.search.index.providers import inventory_of
 from roost.service.service import Roost
 from roost.store.connection.driver_errors import RETRYABLE, LostRace, RetryAtOnce
 from roost.store.store import RETRY_COUNT_DEFAULT

@@ -10,10 +10,10 @@ from roost.errors import NoCandidates
 from roost.model import Candidate, NewConsumer, Value
 from roost.operations.assignment import Option, choose
 from roost.operations.known_names import check_query
-from roost.query import CandidateQuery, Order
+from roost.query import CandidateQuery, Order, OrderBy
 from roost.search.find import find
 from roost.search.index.index import Index
-from roost.search.what_if import copied
+from roost.search.what_if import what_if_copy
 from roost.service.service import Roost
 
 # So many candidates are looked at first, for each consumer; where they do not do, more. The index
@@ -42,7 +42,7 @@ class PlacementRequest(Value, frozen=True, kw_only=True):
     @property
     def order_is_free(self) -> bool:
         """Whether any candidate is as good as another."""
-        return self.query.order is None or self.query.order.by == "random"
+        return self.query.order is None or self.query.order.by == OrderBy.RANDOM
 
 
 def propose(
@@ -86,7 +86,7 @@ def _find(roost: Roost, wish: PlacementRequest, limit: int, random: Random) -> _
     query = msgspec.structs.replace(wish.query, limit=limit)
     if query.order is None and len(wish.consumers) > 1:
         # In an order trees take turns way by way, so that one with many does not crowd out others.
-        order = Order(by="random", seed=random.getrandbits(32))
+        order = Order(by=OrderBy.RANDOM, seed=random.getrandbits(32))
         query = msgspec.structs.replace(query, order=order)
     randomized = roost.settings.randomize_allocation_candidates
     with roost.view() as index:
@@ -110,7 +110,7 @@ def _choose_one_by_one(roost: Roost, wish: PlacementRequest, limit: int) -> list
     chosen: list[Option] = []
     hosts: set[str] = set()
     with roost.view() as index:
-        view = copied(index, query)
+        view = what_if_copy(index, query)
         for _ in wish.consumers:
             options = _options(view, find(view, query).candidates)
             free = (each for each in options if not wish.apart or hosts.isdisjoint(each.hosts))

@@ -14,7 +14,7 @@ from roost.model import (
 )
 from roost.operations.optimistic import Sight, decide
 from roost.search.index.index import Index
-from roost.search.index.nodes import moment
+from roost.search.index.providers import moment
 from roost.service.service import Roost
 from roost.store.connection.driver_errors import LostRace
 from roost.store.transaction import Transaction

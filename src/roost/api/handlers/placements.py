@@ -19,7 +19,7 @@ from roost.api.versions import Version
 from roost.model import NewConsumer, Placed
 from roost.operations.placement_candidates import Key, PlacementRequest
 from roost.operations.placements import place
-from roost.query import CandidateQuery
+from roost.query import CandidateQuery, OrderBy
 from roost.service.service import Roost
 
 
@@ -37,7 +37,7 @@ def parse(body: Mapping[str, Any], version: Version) -> PlacementRequest:
         consumers=_parse_consumers(body["consumers"]),
         apart="spread" in body,
         # Who packs takes a candidate as often as it fits; in other orders all have a turn first.
-        fill=query.order is not None and query.order.by == "pack",
+        fill=query.order is not None and query.order.by == OrderBy.PACK,
         key=_key(body),
     )
 

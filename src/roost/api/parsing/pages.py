@@ -12,7 +12,7 @@ from roost.api.http.error_table import QUERY_BAD_VALUE
 from roost.api.parsing.query_string import Parameters, once
 from roost.api.parsing.tokens import read_token, write_token
 from roost.api.schemas import is_uuid
-from roost.query import CandidateQuery, Cursor, Order
+from roost.query import CandidateQuery, Cursor, Order, OrderBy
 
 # A seed is a number of this many bits at most; one that the server draws has fewer.
 SEED_MAX = 2**63 - 1
@@ -30,12 +30,12 @@ def with_order(parameters: Parameters, query: CandidateQuery) -> CandidateQuery:
     if seed and int(seed) > SEED_MAX:
         raise _bad(f"The seed in 'order' is larger than {SEED_MAX}. Got: {text}")
     if token is None:
-        drawn = secrets.randbits(_SEED_BITS) if by == "random" and not seed else 0
-        return evolve(query, order=Order(by=by, seed=int(seed) if seed else drawn))
+        drawn = secrets.randbits(_SEED_BITS) if by == OrderBy.RANDOM and not seed else 0
+        return evolve(query, order=Order(by=OrderBy(by), seed=int(seed) if seed else drawn))
     known, position = _read(token, query, by)
     if seed and int(seed) != known:
         raise _other_request()
-    return evolve(query, order=Order(by=by, seed=known), after=position)
+    return evolve(query, order=Order(by=OrderBy(by), seed=known), after=position)
 
 
 def next_page(query: CandidateQuery, position: Cursor) -> str:
