@@ -60,7 +60,7 @@ def test_the_same_candidates_in_order(
     check(*case, order, limit)
 
 
-@pytest.mark.parametrize("ways_few", [combine.WAYS_FEW, 0], ids=["judged at once", "searched"])
+@pytest.mark.parametrize("ways_few", [combine.WAYS_FEW, 0], ids=["checked at once", "searched"])
 def test_the_same_candidates_in_order_by_number(
     ways_few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

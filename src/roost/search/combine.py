@@ -1,10 +1,10 @@
 """Slots and the providers that can fill them -> ways to fill them all, many trees at a time.
 
-Many ways at once are a matrix: a line for each way, with the provider's row for each slot. A tree
-with few ways has all of them made and checked at once. A tree with very many has partial ways
-extended slot by slot, in blocks, depth first, so that the first ways come without making the rest.
-A partial way that is hopeless is given up as soon as that is known: `Constraint.monotonic` says
-when that is legal, and `lookahead.py` gives up those for which too few providers are left.
+Many ways are a matrix: a line for each way, with the row of a provider for each slot. If a tree has
+few ways, all of them are made and checked at once. If it has very many, partial ways are extended
+slot by slot, in blocks, depth first, so that the first ways come without making the rest. A
+hopeless partial way is given up early: `Constraint.monotonic` says when that is legal, and
+`lookahead.py` gives up those for which too few providers are left.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,10 +18,10 @@ from roost.search.request_constraints import RequestConstraints
 
 # A tree with at most this many ways has all of them made and checked; one with more is searched.
 WAYS_FEW = 2048
-# Partial ways that are extended at once.
+# How many partial ways are extended at once, at first and at most.
 BLOCK_FIRST = 16
 BLOCK_LAST = 512
-# After this many blocks for each slot without a way the search looks ahead before it goes on.
+# After this many blocks for each slot without a complete way, the search looks ahead.
 PATIENCE = 2
 
 
@@ -67,7 +67,7 @@ class Options:
 
 
 class Combination:
-    """All ways of a batch of trees."""
+    """All ways of a batch of trees, made on demand."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Combination:
         self.hard: list[int] = np.flatnonzero(~few).tolist()
 
     def in_turns(self) -> Iterator[Integers]:
-        """Ways as matrices: every tree has its turn in each, and turns get longer."""
+        """Matrices of ways: every tree has its turn in each, and turns get longer."""
         ways = self.options.ways[self.easy].astype(np.int64)
         searches = [self._search(tree) for tree in self.hard]
         number, length = 0, 1
@@ -96,7 +96,7 @@ class Combination:
             numbers = np.repeat(np.arange(number, number + length), len(alive))
             trees = np.tile(alive, length)
             exists = numbers < np.tile(ways, length)
-            found = [self._checked(trees[exists], numbers[exists])]
+            found = [self._matrix(trees[exists], numbers[exists])]
             still = []
             for search in searches:
                 matrix = next(search, None)
@@ -110,7 +110,7 @@ class Combination:
             alive, ways = alive[ways > number], ways[ways > number]
 
     def tree_by_tree(self) -> Iterator[Integers]:
-        """Ways as matrices: all of one tree, then all of the next."""
+        """Matrices of ways: all of one tree, then all of the next."""
         ways = self.options.ways[self.easy].astype(np.int64)
         first = 0
         while first < len(ways):
@@ -118,13 +118,13 @@ class Combination:
             end = first + max(1, int(np.searchsorted(np.cumsum(ways[first:]), 16 * WAYS_FEW)))
             counts = ways[first:end]
             trees = np.repeat(self.easy[first:end], counts)
-            yield self._checked(trees, ragged_range(np.zeros_like(counts), counts))
+            yield self._matrix(trees, ragged_range(np.zeros_like(counts), counts))
             first = end
         for tree in self.hard:
             yield from self._search(tree)
 
     def ways_of_few(self, trees: Sequence[int]) -> list[Integers]:
-        """For each of these trees, which have few ways, a matrix of all."""
+        """For each of these trees, which have few ways, a matrix of all its ways."""
         numbers = np.asarray(trees)
         counts = self.options.ways[numbers].astype(np.int64)
         owners = np.repeat(np.arange(len(numbers)), counts)
@@ -135,14 +135,14 @@ class Combination:
         return np.split(np.stack(ways, axis=1)[accepted], ends[:-1])
 
     def ways_of_one(self, tree: int) -> Iterator[Integers]:
-        """The ways of a tree that may have very many, as matrices."""
+        """Matrices of the ways of a tree that may have very many."""
         if tree in self.hard:
             yield from self._search(tree)
             return
         count = int(self.options.ways[tree])
         for first in range(0, count, BLOCK_LAST):
             numbers = np.arange(first, min(first + BLOCK_LAST, count))
-            yield self._checked(np.full(len(numbers), tree), numbers)
+            yield self._matrix(np.full(len(numbers), tree), numbers)
 
     def possible(self) -> Mask:
         """For each tree, whether it has a way at all."""
@@ -165,7 +165,8 @@ class Combination:
             found[tree] = any(len(matrix) for matrix in self._search(tree))
         return found
 
-    def _checked(self, trees: Integers, numbers: Integers) -> Integers:
+    def _matrix(self, trees: Integers, numbers: Integers) -> Integers:
+        """Those of these ways that meet every constraint."""
         accepted, ways = self._accepted(trees, numbers)
         matrix = np.stack(ways, axis=1)
         return matrix if accepted.all() else matrix[accepted]
@@ -184,7 +185,7 @@ class Combination:
         options = self.options.of_tree(tree)
         # Slots with the fewest options first: a dead end shows after few steps.
         order = sorted(range(len(options)), key=lambda number: len(options[number]))
-        # No block need be larger than all that is wanted.
+        # A block larger than all ways that are wanted would be wasted.
         size_max = BLOCK_LAST if self.wanted is None else min(self.wanted, BLOCK_LAST)
         sorted_options = [options[number] for number in order]
         search = _BlockSearch(self.constraints, sorted_options, order, self.work, size_max)
@@ -227,11 +228,11 @@ class _BlockSearch:
         return steps
 
     def run(self) -> Iterator[Integers]:
-        if not self._may_go_on([]):
+        if not self._is_possible([]):
             return
         depth_last = len(self.order) - 1
         first = self.options[0][:, np.newaxis]
-        blocks = [first[self._checked(first, 0)]]
+        blocks = [first[self._mask(first, 0)]]
         size, fruitless = BLOCK_FIRST, 0
         while blocks:
             block = blocks.pop()
@@ -244,7 +245,7 @@ class _BlockSearch:
                 yield block
                 continue
             if fruitless > PATIENCE * len(self.order):
-                block = block[[self._may_go_on(way) for way in block.tolist()]]
+                block = block[[self._is_possible(way) for way in block.tolist()]]
             fruitless += 1
             size = min(2 * size, self.size_max)
             longer = self._extended(block)
@@ -257,9 +258,10 @@ class _BlockSearch:
         longer = np.empty((len(block) * len(options), depth + 1), dtype=np.int64)
         longer[:, :depth] = np.repeat(block, len(options), axis=0)
         longer[:, depth] = np.tile(options, len(block))
-        return longer[self._checked(longer, depth)]
+        return longer[self._mask(longer, depth)]
 
-    def _checked(self, block: Integers, depth: int) -> Mask:
+    def _mask(self, block: Integers, depth: int) -> Mask:
+        """Which partial ways may be extended, now that the slot at this depth is filled."""
         self.work.choices_tried += len(block)
         ways = dict(zip(self.order, block.T, strict=False))
         accepted = np.ones(len(block), dtype=np.bool_)
@@ -269,5 +271,5 @@ class _BlockSearch:
             accepted &= subtree.mask_possible(ways, remaining)
         return accepted
 
-    def _may_go_on(self, way: Sequence[int]) -> bool:
+    def _is_possible(self, way: Sequence[int]) -> bool:
         return rest_is_possible(self.constraints, self.order, self.options, way)

@@ -28,7 +28,7 @@ Ways = Sequence[Integers] | Mapping[int, Integers]
 
 
 class Piece(NamedTuple):
-    """What one group takes from one provider."""
+    """What one group takes from one provider to fill a slot."""
 
     suffix: str
     row: int
@@ -76,7 +76,7 @@ class Constraint(ABC):
 class DifferentProviders(Constraint):
     """No provider serves two of the groups: `group_policy=isolate`, and `isolate`.
 
-    Monotonic: two slots that have a provider in common keep it.
+    Monotonic: two slots that have a provider in common have it whatever fills the others.
     """
 
     monotonic = True
@@ -93,7 +93,7 @@ class DifferentProviders(Constraint):
 class OneProviderPerTree(Constraint):
     """A tree serves with one provider only: clients before 1.29 do not know of nested providers.
 
-    Monotonic: a second provider of a tree stays one.
+    Monotonic: two providers of one tree are two whatever fills the other slots.
     """
 
     monotonic = True

@@ -10,8 +10,8 @@
    `pages.py`).
 6. *Answer*: each candidate once, and the providers that it names (`answer.py`).
 
-A request whose amounts may be split goes another way after the roots, one tree at a time
-(`split/`): it is rare, and its ways do not fit into matrices.
+A request whose amounts may be split has a search of its own, one tree at a time (`split/`): it is
+rare, and its ways do not fit into matrices.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,10 +30,10 @@ from roost.search.request_constraints import RequestConstraints
 from roost.search.sharing import SharingOptions
 from roost.search.split.search import SplitSearch
 
-# Rows are examined in ranges that double: a small limit looks at few, a full scan pays little.
+# Rows are examined in ranges that double: a small limit needs few rows, a full scan few ranges.
 RANGE_MIN = 512
 RANGE_MAX = 65536
-# How many rows to look at first for each candidate wanted: a few trees.
+# How many rows to examine first for each candidate wanted: a few trees.
 ROWS_PER_CANDIDATE = 16
 
 
@@ -56,11 +56,11 @@ def find(
     if query.may_split:
         return SplitSearch(index, query).find(limit)
     if query.order is not None:
-        # The first tree of an order is only known when all have been looked at, so the limit
-        # bounds the page and not the search.
+        # Which tree comes first is only known when all have been examined, so the limit bounds
+        # the page and not the search.
         return Search(index, query, work=work).answer_in_order(query.order, limit)
     search = Search(index, query, limit=limit, random=random, work=work)
-    # Where everything is asked for, it does not matter whose turn it is.
+    # Without a limit every way is in the answer, and turns would only cost time.
     turns = limit is not None and not depth_first
     return search.answer(search.ways_in_turns() if turns else search.ways_tree_by_tree())
 
@@ -116,14 +116,14 @@ class Search:
         """The trees that can fill every slot on its own, a range of rows at a time."""
         for first, end in self._ranges():
             self.work.rows_examined += end - first
-            # One test a tree, and no column of numbers is touched.
+            # One test for a whole tree, before any column of numbers is read.
             roots = self.root_test.accepted(self._roots(first, end))
-            # Each slot narrows the trees for the next, which then costs less.
+            # Each slot alone, as masks over columns; each leaves fewer trees for the next.
             roots, local = self._trees_with_options(roots, first, end)
-            # Traits that one of several providers must have say nothing about a provider alone,
-            # but a tree in which nobody has one is out.
+            # A trait that one of several providers must have rules out no provider alone, but it
+            # rules out a tree in which no option has it.
             roots = self._trees_with_traits(roots, local, first, end)
-            # Combining is the dear part, so it comes last, and only when somebody asks for ways.
+            # Combining is the expensive part: it comes last, and its ways are made on demand.
             if len(roots):
                 options = self._options(roots, local, first, end)
                 yield Combination(self.constraints, options, self.work, self.limit)

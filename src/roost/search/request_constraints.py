@@ -24,7 +24,7 @@ class RequestConstraints:
     def __init__(
         self, index: Index, query: CandidateQuery, slots: Sequence[Slot], *, together: bool = True
     ) -> None:
-        """Groups compete for what there is if `together`; if not, each is served on its own."""
+        """Groups compete for what is free if `together`; if not, each is served on its own."""
         self._index = index
         self._query = query
         self.slots = slots
@@ -45,16 +45,16 @@ class RequestConstraints:
         ]
 
     def steps(self, order: Sequence[int]) -> list[list[Constraint]]:
-        """For each slot, in the order in which they are filled, what is checked after it."""
+        """For each slot, in the order of filling, the constraints that are checked after it."""
         steps: list[list[Constraint]] = [[] for _ in order]
         for constraint in self.all:
-            places = [place for place, number in enumerate(order) if number in constraint.slots]
+            depths = [depth for depth, number in enumerate(order) if number in constraint.slots]
             # A partial way may be given up only by what no later choice can mend.
-            first = 2 if constraint.monotonic else len(places)
-            for count in range(first, len(places) + 1):
-                slots = self._compared(constraint, [order[place] for place in places[:count]])
+            first = 2 if constraint.monotonic else len(depths)
+            for count in range(first, len(depths) + 1):
+                slots = self._compared(constraint, [order[depth] for depth in depths[:count]])
                 if slots:
-                    steps[places[count - 1]].append(constraint.among(slots))
+                    steps[depths[count - 1]].append(constraint.among(slots))
         return steps
 
     def _compared(self, constraint: Constraint, slots: list[int]) -> list[int]:
@@ -83,6 +83,7 @@ class RequestConstraints:
         return [numbers for numbers in sets if len({self._suffixes[n] for n in numbers}) > 1]
 
     def _must_differ(self, one: int, other: int) -> bool:
+        """Whether two slots must have different providers."""
         return self._suffixes[one] != self._suffixes[other] and any(
             one in numbers and other in numbers for numbers in self._isolated
         )
@@ -96,7 +97,7 @@ class RequestConstraints:
             yield OneProviderPerTree(self._index, range(len(self.slots)))
 
     def _joint_capacities(self) -> Iterator[JointCapacity]:
-        """Each slot alone was matched with what is free, so only classes asked for twice count."""
+        """For classes that several slots ask for; one slot alone was matched with what is free."""
         amounts: dict[int, dict[int, int]] = {}
         for number, slot in enumerate(self.slots):
             for class_id, amount in slot.demands.items():

@@ -1,6 +1,6 @@
 """Why one tree was lost, provider by provider, with numbers."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import assert_never
 
 import numpy as np
@@ -83,33 +83,32 @@ def _lacking(funnel: Funnel, stage: int, rule: Rule) -> Integers:
 
 def _misses(funnel: Funnel, stage: int, rule: Rule, root: int) -> Iterable[ProviderMiss]:
     index = funnel.index
-    if is_between_slots(rule):
-        # Every combination of providers breaks it, but none of them alone. For capacity the
-        # providers still tell how much each of them has.
-        return _misses_together(funnel, rule, root) if rule.kind == RuleKind.CAPACITY else []
+
+    def misses_of_names(names_of: Callable[[int], Iterable[str]]) -> list[ProviderMiss]:
+        rows = _checked_at(funnel, stage, rule, root)
+        return [_miss_of_names(index, row, rule, names_of(row)) for row in rows]
+
     match rule.kind:
         case RuleKind.ROOT_REQUIRED | RuleKind.ROOT_FORBIDDEN:
             return [_miss_of_names(index, root, rule, index.trait_names(root))]
         case RuleKind.ROOT_MEMBER_OF | RuleKind.ROOT_NOT_MEMBER_OF:
             return [_miss_of_names(index, root, rule, index.row_aggregates(root))]
-    rows = _checked_at(funnel, stage, rule, root)
-    match rule.kind:
         case RuleKind.RESOURCES:
-            return _misses_of_resources(index, rows, rule)
+            return _misses_of_resources(index, _checked_at(funnel, stage, rule, root), rule)
+        case RuleKind.REQUIRED if is_between_slots(rule):
+            # Every combination of providers breaks the rule, but no provider alone.
+            return []
         case RuleKind.REQUIRED | RuleKind.FORBIDDEN:
-            return [_miss_of_names(index, row, rule, index.trait_names(row)) for row in rows]
+            return misses_of_names(index.trait_names)
         case RuleKind.MEMBER_OF | RuleKind.NOT_MEMBER_OF:
-            return [_miss_of_names(index, row, rule, index.row_aggregates(row)) for row in rows]
+            return misses_of_names(index.row_aggregates)
         case RuleKind.IN_TREE | RuleKind.IN_SUBTREE:
+            rows = _checked_at(funnel, stage, rule, root)
             return [ProviderMiss(uuid=index.uuids[row], name=index.names[row]) for row in rows]
-        case (
-            RuleKind.GROUP_POLICY
-            | RuleKind.ISOLATE
-            | RuleKind.SAME_SUBTREE
-            | RuleKind.ELSEWHERE
-            | RuleKind.CAPACITY
-        ):
-            raise AssertionError(rule.kind)
+        case RuleKind.GROUP_POLICY | RuleKind.ISOLATE | RuleKind.SAME_SUBTREE | RuleKind.ELSEWHERE:
+            return []
+        case RuleKind.CAPACITY:
+            return _misses_together(funnel, rule, root)
     assert_never(rule.kind)
 
 

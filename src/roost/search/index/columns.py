@@ -121,9 +121,9 @@ Member = TypeVar("Member")
 
 
 class SetTable(Generic[Member]):
-    """Sets that many rows share, each kept once and known by a number.
+    """Sets that many rows have in common, each stored once and known by a number.
 
-    A rule on sets (such as "has one of these traits") is judged once for each distinct set and
+    A rule on sets (such as "has one of these traits") is evaluated once for each distinct set and
     then looked up for any number of rows at once.
     """
 
@@ -162,7 +162,7 @@ class SetTable(Generic[Member]):
 
 
 def bare(numbers: Integers) -> "array[int]":
-    """The numbers for a loop in Python: each is an object only while it is looked at."""
+    """The numbers for a loop in Python: each becomes an object only while the loop is at it."""
     return array("q", numbers.tobytes())
 
 

@@ -14,9 +14,9 @@ from roost.search.split.answer import SplitWay, amounts_of
 from roost.search.split.pieces import PIECES_MAX
 from roost.search.split.slots import SplitSlot, slots_of
 
-# This search does not look ahead, so many groups could be tried against each other for ever. Beyond
-# these numbers of choices it gives up a tree, and then the whole, with what it found so far. The
-# limits count choices and not time, so that every page of an answer stops at the same point.
+# This search does not look ahead, so a request with many groups could take for ever. After these
+# numbers of choices it gives up a tree, and then the whole search, with what it found so far. The
+# limits count choices and not time, so that the search stops at the same point for every page.
 STEPS_OF_TREE_FREE = 100
 STEPS_OF_TREE_MAX = 20_000
 STEPS_MAX = 500_000
@@ -27,7 +27,7 @@ ORDERS_MAX = 24
 
 
 class SplitKind(StrEnum):
-    """Which splits a way may have. A tree that serves with the first kind does not with others."""
+    """Which splits a way has. A tree that has ways of the first kind does not use the second."""
 
     # Of each amount alone: no provider could be left out.
     MINIMAL = "minimal"
@@ -91,7 +91,7 @@ class SplitRequest:
 
 
 class TreeWays:
-    """The ways of one tree; splits are made when they are asked for."""
+    """The ways of one tree; splits are made on demand."""
 
     def __init__(self, request: SplitRequest, root: int) -> None:
         self._request = request
