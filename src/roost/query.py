@@ -1,9 +1,10 @@
 """One search as a value: what `GET /allocation_candidates` and provider lists ask for.
 
-Microversions end before this module: what a version does not know simply keeps its default.
+There are no microversions here: a field that the client's version does not have keeps its default.
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from roost.model import Value
 
@@ -34,7 +35,8 @@ class RequestGroup(Value, frozen=True, kw_only=True):
     """Resources that are asked for together.
 
     The group with the empty suffix may take each class from another provider of the tree, or from
-    a provider that shares with it. A suffixed group is served by one provider alone.
+    a provider that shares with it. A suffixed group is served by one provider alone, except for
+    the classes in `can_split`.
     """
 
     suffix: str = ""
@@ -43,7 +45,7 @@ class RequestGroup(Value, frozen=True, kw_only=True):
     aggregates: AggregateRule = AggregateRule()
     in_tree: str | None = None  # UUID of any provider of the only tree to take from
     in_subtree: str | None = None  # UUID of the provider to take from, or from below it
-    # Classes whose amount several providers of one tree may give together.
+    # Classes whose amount several providers of one tree may serve together.
     can_split: frozenset[str] = frozenset()
 
     @property
@@ -58,19 +60,28 @@ class Elsewhere(Value, frozen=True, kw_only=True):
     outside: frozenset[str]  # suffixes of the groups that are served from elsewhere
 
 
+class OrderBy(StrEnum):
+    """What decides which tree comes first."""
+
+    PACK = "pack"  # the one with the least free
+    SPREAD = "spread"  # the one with the most free
+    RANDOM = "random"  # chance, the same for the same seed
+    ROOT = "root"  # the UUID of its root
+
+
 class Order(Value, frozen=True, kw_only=True):
     """In which order candidates come; trees take turns in each."""
 
-    by: str  # "pack", "spread", "random" or "root"
-    seed: int = 0  # of what is random
+    by: OrderBy
+    seed: int = 0  # for OrderBy.RANDOM
 
 
 class Cursor(Value, frozen=True, kw_only=True):
-    """The place of a candidate in an order."""
+    """Where a candidate stands in an order, so that the next page can begin after it."""
 
-    pieces: int = 0  # how many providers more it takes than if nothing were split
-    turn: int  # how many candidates of the same tree, and as many pieces, come before it
-    rank: float  # of the tree
+    pieces: int = 0  # how many more pieces it has than without splits
+    turn: int  # how many candidates of the same tree and with as many pieces come before it
+    rank: float  # of the tree, in the order
     root: str  # UUID of the tree's root
 
     @property
@@ -83,19 +94,19 @@ class CandidateQuery(Value, frozen=True, kw_only=True):
 
     groups: tuple[RequestGroup, ...]  # the unsuffixed one, if any, first
     isolate: bool = False  # group_policy=isolate: suffixed groups on different providers
-    same_subtree: tuple[frozenset[str], ...] = ()  # suffixes that must share a subtree
-    root_traits: TraitRule = TraitRule()  # of the root of the tree that is asked
+    same_subtree: tuple[frozenset[str], ...] = ()  # suffixes served from one subtree
+    root_traits: TraitRule = TraitRule()  # of the root of the anchor
     root_aggregates: AggregateRule = AggregateRule()
-    isolated: tuple[frozenset[str], ...] = ()  # suffixes of groups on providers of their own
+    isolated: tuple[frozenset[str], ...] = ()  # suffixes of groups on different providers
     elsewhere: tuple[Elsewhere, ...] = ()
     limit: int | None = None  # None: every candidate
-    order: Order | None = None  # None: whatever comes first
-    after: Cursor | None = None  # in that order; where the last page ended
+    order: Order | None = None  # None: as the search finds them
+    after: Cursor | None = None  # where the last page ended, in that order
     # From 1.29: a candidate may take from several providers of one tree, and the summaries show
-    # whole trees. Before, such candidates are left out.
+    # whole trees. Before that, such candidates are left out.
     nested_aware: bool = True
-    # From 1.34: candidates that differ only in which group is served by which provider differ.
-    # Before, each distinct set of allocations is given once.
+    # From 1.34: candidates that differ only in which provider serves which group are different.
+    # Before that, each distinct set of allocations is given once.
     distinguish_groups: bool = True
 
     @property
@@ -104,7 +115,7 @@ class CandidateQuery(Value, frozen=True, kw_only=True):
 
 
 class ProviderQuery(Value, frozen=True, kw_only=True):
-    """Which providers to list; every rule must hold."""
+    """Which providers to list: those that meet every rule."""
 
     uuid: str | None = None
     name: str | None = None

@@ -1,4 +1,4 @@
-"""Why a request fits or does not, as values. How it is worded is for those who show it."""
+"""Why a request fits or does not, as values. `api/` words them."""
 
 from enum import StrEnum
 
@@ -32,15 +32,6 @@ OF_THE_ROOT = (
     RuleKind.ROOT_MEMBER_OF,
     RuleKind.ROOT_NOT_MEMBER_OF,
 )
-OF_A_GROUP = (
-    RuleKind.RESOURCES,
-    RuleKind.REQUIRED,
-    RuleKind.FORBIDDEN,
-    RuleKind.MEMBER_OF,
-    RuleKind.NOT_MEMBER_OF,
-    RuleKind.IN_TREE,
-    RuleKind.IN_SUBTREE,
-)
 BETWEEN_GROUPS = (
     RuleKind.GROUP_POLICY,
     RuleKind.ISOLATE,
@@ -51,7 +42,7 @@ BETWEEN_GROUPS = (
 
 
 class UnitLimit(StrEnum):
-    """The part of an inventory that an amount violates."""
+    """The limit of an inventory that an amount breaks."""
 
     NOT_FREE = "capacity"
     BELOW_MIN_UNIT = "min_unit"
@@ -72,11 +63,11 @@ class Rule(Value, frozen=True, kw_only=True):
 
     kind: RuleKind
     group: str | None = None  # the suffix of the group that it belongs to, if to one
-    # Traits or aggregates (one of them), suffixes of groups, the class, or the tree's provider.
+    # Traits or aggregates (one of them is enough), suffixes, the class, or the tree's provider.
     names: tuple[str, ...] = ()
-    outside: tuple[str, ...] = ()  # suffixes of groups that are served from elsewhere
+    outside: tuple[str, ...] = ()  # suffixes of groups served from outside the subtree
     amount: int | None = None  # of a resource class
-    may_split: bool = False  # whether several providers may give the amount together
+    may_split: bool = False  # whether several providers may serve the amount together
 
 
 class Stage(Value, frozen=True, kw_only=True):
@@ -85,8 +76,8 @@ class Stage(Value, frozen=True, kw_only=True):
     rule: Rule
     trees_in: int
     trees_out: int
-    # Providers that can serve what the rule is about, or a piece of it where it may be split, in
-    # the trees that are left; where it is about no group, all providers of the trees.
+    # Providers in the trees that are left, or sharing with them, that can serve what the rule is
+    # about, or a piece of it. Where the rule is about no single group: all providers of the trees.
     providers_in: int
     providers_out: int
 
@@ -96,15 +87,15 @@ class ProviderMiss(Value, frozen=True, kw_only=True):
 
     uuid: str
     name: str
-    broken: tuple[str, ...] = ()  # parts of the inventory, or traits and aggregates
-    # Of the inventory, where the rule is about one.
+    broken: tuple[str, ...] = ()  # limits of the inventory, or traits and aggregates
+    # Of the inventory, if the rule is about one.
     asked: int | None = None
     used: int | None = None
     capacity: int | None = None
     min_unit: int | None = None
     max_unit: int | None = None
     step_size: int | None = None
-    gives: int | None = None  # the largest piece, where the amount may be split
+    gives: int | None = None  # the largest piece it can serve, if the amount may be split
 
     @property
     def free(self) -> int:
@@ -117,18 +108,18 @@ class ProviderMiss(Value, frozen=True, kw_only=True):
 
 
 class TreeReason(Value, frozen=True, kw_only=True):
-    """Where one tree was lost, and why."""
+    """At which stage one tree was lost, and why."""
 
     uuid: str  # of the root
     name: str
-    stage: int | None  # the number of the stage that the tree did not pass; None: it fits
+    stage: int | None  # the number of the stage that lost the tree; None: it fits
     rule: Rule | None = None
     providers: tuple[ProviderMiss, ...] = ()  # the nearest first
-    providers_more: int = 0  # how many are not shown
+    providers_more: int = 0  # how many more there are
 
 
 class Relaxation(Value, frozen=True, kw_only=True):
-    """One rule that, taken out or lowered, gives a candidate: a search with it was made."""
+    """One rule that, taken out or lowered, gives a candidate. A search has confirmed it."""
 
     rule: Rule
     amount: int | None = None  # lowered to this; None: taken out
@@ -142,7 +133,7 @@ class Relaxation(Value, frozen=True, kw_only=True):
 
 
 class Explanation(Value, frozen=True, kw_only=True):
-    """Everything that can be said about one request."""
+    """Why one request fits or does not."""
 
     verdict: Verdict  # of the whole cloud, or of the tree that was asked about
     trees: int
@@ -151,4 +142,4 @@ class Explanation(Value, frozen=True, kw_only=True):
     tree: TreeReason | None = None  # of the tree that was asked about
     nearest: tuple[TreeReason, ...] = ()  # trees that came furthest, where none fits
     relaxations: tuple[Relaxation, ...] = ()  # the smallest first; none where it fits
-    complete: bool = True  # whether everything was tried, so that nothing is missing
+    complete: bool = True  # False: a search gave up, so that relaxations may be missing

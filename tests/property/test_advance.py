@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from roost.changes import Changes, Rows
-from roost.query import CandidateQuery, Order, RequestGroup
+from roost.query import CandidateQuery, Order, OrderBy, RequestGroup
 from roost.search.find import find
 from roost.search.index.advance import advance
 from roost.search.index.index import Index
@@ -185,7 +185,7 @@ def test_catching_up_equals_rebuilding(seed):
         assert index.contents() == Index.build(tables.rows()).contents()
 
 
-@pytest.mark.parametrize("by", ["pack", "root", "random"])
+@pytest.mark.parametrize("by", [OrderBy.PACK, OrderBy.ROOT, OrderBy.RANDOM])
 def test_pages_go_on_in_another_process(by):
     """An index that has seen every change gives candidates in the order of one that saw none."""
     groups = (

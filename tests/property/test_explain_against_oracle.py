@@ -15,7 +15,7 @@ import oracle
 from roost.query import CandidateQuery
 from roost.reasons import Explanation, Relaxation, RuleKind, Verdict
 from roost.search.explain.explain import explain
-from roost.search.explain.rules import rules_of, with_amount, without
+from roost.search.explain.rules import decompose, with_amount, without
 from roost.search.index.index import Index
 from world import World, rows
 
@@ -65,7 +65,7 @@ def check_relaxations(world: World, query: CandidateQuery, found: Explanation) -
         assert found.relaxations == ()
         return
     right = []
-    for rule in rules_of(query):
+    for rule in decompose(query):
         if rule.kind == RuleKind.RESOURCES:
             amounts = range(rule.amount - 1, 0, -1)
             lowered = next((n for n in amounts if fits(world, with_amount(query, rule, n))), None)

@@ -31,7 +31,7 @@ def test_every_candidate_and_no_other(case: tuple[World, CandidateQuery]) -> Non
     check(Index.build(rows(world)), world, query)
 
 
-@pytest.mark.parametrize("ways_few", [combine.WAYS_FEW, 0], ids=["judged at once", "searched"])
+@pytest.mark.parametrize("ways_few", [combine.WAYS_FEW, 0], ids=["checked at once", "searched"])
 def test_every_candidate_and_no_other_by_number(
     ways_few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

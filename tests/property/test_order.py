@@ -11,13 +11,18 @@ from strategies import EXAMPLE_COUNT, Seeded, make_world
 
 import oracle
 from roost.model import SHARING_TRAIT, Candidate
-from roost.query import CandidateQuery, Order, RequestGroup
+from roost.query import CandidateQuery, Order, OrderBy, RequestGroup
 from roost.search import combine
 from roost.search.find import find
 from roost.search.index.index import Index
 from world import World, build, provider, rows, uuid_of
 
-ORDERS = [Order(by="pack"), Order(by="spread"), Order(by="root"), Order(by="random", seed=7)]
+ORDERS = [
+    Order(by=OrderBy.PACK),
+    Order(by=OrderBy.SPREAD),
+    Order(by=OrderBy.ROOT),
+    Order(by=OrderBy.RANDOM, seed=7),
+]
 QUERIES_PER_WORLD = 4
 
 
@@ -43,7 +48,7 @@ def check(world: World, query: CandidateQuery, order: Order, limit: int) -> None
     assert [each for part in parts for each in part] == list(whole.candidates)
     assert all(len(part) == limit for part in parts[:-1])
     # Whose a candidate is can be told where nothing is borrowed.
-    if order.by != "random" and not any(one.shares for one in world.providers.values()):
+    if order.by != OrderBy.RANDOM and not any(one.shares for one in world.providers.values()):
         owners = [next(iter(each.allocations)) for each in whole.candidates]
         assert oracle.in_turns(world, query, [world.providers[own].root_uuid for own in owners])
 
@@ -55,7 +60,7 @@ def test_the_same_candidates_in_order(
     check(*case, order, limit)
 
 
-@pytest.mark.parametrize("ways_few", [combine.WAYS_FEW, 0], ids=["judged at once", "searched"])
+@pytest.mark.parametrize("ways_few", [combine.WAYS_FEW, 0], ids=["checked at once", "searched"])
 def test_the_same_candidates_in_order_by_number(
     ways_few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,19 +88,19 @@ def asking(order: Order) -> CandidateQuery:
 
 def test_pack_and_spread() -> None:
     world = hosts(3, 7, 0)
-    assert roots(world, asking(Order(by="pack"))) == ["h1", "h0", "h2"]
-    assert roots(world, asking(Order(by="spread"))) == ["h2", "h0", "h1"]
+    assert roots(world, asking(Order(by=OrderBy.PACK))) == ["h1", "h0", "h2"]
+    assert roots(world, asking(Order(by=OrderBy.SPREAD))) == ["h2", "h0", "h1"]
 
 
 def test_by_root_is_by_uuid() -> None:
     world = hosts(*[0] * 20)
     names = sorted((f"h{n}" for n in range(20)), key=uuid_of)
-    assert roots(world, asking(Order(by="root"))) == names
+    assert roots(world, asking(Order(by=OrderBy.ROOT))) == names
 
 
 def test_a_seed_is_an_order() -> None:
     world = hosts(*[0] * 20)
-    orders = [roots(world, asking(Order(by="random", seed=seed))) for seed in (1, 2, 1)]
+    orders = [roots(world, asking(Order(by=OrderBy.RANDOM, seed=seed))) for seed in (1, 2, 1)]
     assert orders[0] == orders[2] != orders[1]
     assert sorted(orders[0]) == sorted(orders[1])
 
@@ -109,11 +114,11 @@ def test_lenders_come_in_the_same_order_wherever_their_rows_are() -> None:
     resources = {"VCPU": 1, "DISK_GB": 1}
     for can_split in ((), ("VCPU",)):
         group = RequestGroup(resources=resources, can_split=frozenset(can_split))
-        query = CandidateQuery(groups=(group,), order=Order(by="root"))
+        query = CandidateQuery(groups=(group,), order=Order(by=OrderBy.ROOT))
         index = Index.build(rows(world))
         before = find(index, query).candidates
-        moved = index.node(index.row_of_uuid[uuid_of("pool0")])
-        index.kill_tree(index.row_of_uuid[uuid_of("pool0")])
+        moved = index.provider(index.row_of_uuid[uuid_of("pool0")])
+        index.remove_tree(index.row_of_uuid[uuid_of("pool0")])
         index.append_trees([moved])
         assert find(index, query).candidates == before
         assert len(before) == 3
@@ -121,7 +126,7 @@ def test_lenders_come_in_the_same_order_wherever_their_rows_are() -> None:
 
 def test_a_page_goes_on_where_the_last_one_ended_although_trees_come_and_go() -> None:
     before, after = hosts(0, 1, 2, 3, 4, 5), hosts(0, 1, 2, 3, 4, 5, 0)
-    query = evolve(asking(Order(by="spread")), limit=3)
+    query = evolve(asking(Order(by=OrderBy.SPREAD)), limit=3)
     first = find(Index.build(rows(before)), query)
     assert roots(before, query) == ["h0", "h1", "h2"]
     second = evolve(query, after=first.next)

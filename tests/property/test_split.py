@@ -11,11 +11,11 @@ from strategies import EXAMPLE_COUNT, Seeded, make_world
 
 import oracle
 from roost.model import INTEGER_MAX
-from roost.query import CandidateQuery, Order, RequestGroup, TraitRule
+from roost.query import CandidateQuery, Order, OrderBy, RequestGroup, TraitRule
 from roost.search.find import find
 from roost.search.index.index import Index
-from roost.search.split.find import SplitSearch
-from roost.search.split.pieces import PIECES_MAX, Offer, offer, splits
+from roost.search.split.pieces import PIECES_MAX, PieceSizes, piece_sizes, splits
+from roost.search.split.search import SplitSearch
 from roost.search.split.ways import STEPS_OF_TREE_MAX
 from world import World, build, provider, rows, uuid_of
 
@@ -73,7 +73,9 @@ def test_pages_and_fewest_pieces_first() -> None:
         choices = Seeded(seed)
         world = make_world(choices)
         index = Index.build(rows(world))
-        order = choices.one_of([Order(by="pack"), Order(by="root"), Order(by="random", seed=3)])
+        order = choices.one_of(
+            [Order(by=OrderBy.PACK), Order(by=OrderBy.ROOT), Order(by=OrderBy.RANDOM, seed=3)]
+        )
         query = evolve(make_split_query(choices, world), order=order)
         whole = find(index, query).candidates
         paged, rest, places = [], evolve(query, limit=2), []
@@ -101,28 +103,28 @@ def test_a_summary_for_every_tree_that_serves() -> None:
 
 
 def test_four_and_two() -> None:
-    nodes = {1: Offer(1, 4, 1), 2: Offer(1, 4, 1)}
+    nodes = {1: PieceSizes(1, 4, 1), 2: PieceSizes(1, 4, 1)}
     assert list(splits(nodes, 6)) == [{1: 4, 2: 2}, {2: 4, 1: 2}]
     assert list(splits(nodes, 4)) == [{1: 4}, {2: 4}]
     assert list(splits(nodes, 9)) == []
 
 
 def test_the_first_leaves_what_the_second_needs() -> None:
-    assert list(splits({1: Offer(1, 4, 1), 2: Offer(3, 3, 1)}, 6)) == [{1: 3, 2: 3}]
+    assert list(splits({1: PieceSizes(1, 4, 1), 2: PieceSizes(3, 3, 1)}, 6)) == [{1: 3, 2: 3}]
 
 
 def test_large_amounts_with_steps_that_meet_late_end_soon() -> None:
-    offers = {
-        n: Offer(step, INTEGER_MAX // step * step, step) for n, step in enumerate((7, 11, 13))
+    sizes = {
+        n: PieceSizes(step, INTEGER_MAX // step * step, step) for n, step in enumerate((7, 11, 13))
     }
-    assert list(splits(offers, 2**31 + 2)) != []
-    assert list(splits({n: Offer(2, 2**30, 2) for n in range(20)}, 2**31 - 1)) == []
-    assert list(splits({n: Offer(1, 1, 1) for n in range(200)}, 2**62)) == []
+    assert list(splits(sizes, 2**31 + 2)) != []
+    assert list(splits({n: PieceSizes(2, 2**30, 2) for n in range(20)}, 2**31 - 1)) == []
+    assert list(splits({n: PieceSizes(1, 1, 1) for n in range(200)}, 2**62)) == []
 
 
 @given(st.integers(0, 20), st.integers(1, 5), st.integers(1, 20), st.integers(1, 5))
-def test_an_offer_is_what_fits(free: int, low: int, high: int, step: int) -> None:
-    found = offer(free=free, min_unit=low, max_unit=high, step_size=step)
+def test_the_sizes_of_a_piece_are_what_fits(free: int, low: int, high: int, step: int) -> None:
+    found = piece_sizes(free=free, min_unit=low, max_unit=high, step_size=step)
     right = [n for n in range(1, 21) if low <= n <= min(high, free) and n % step == 0]
     listed = [] if found is None else list(range(found.low, found.high + 1, found.step))
     assert listed == right

@@ -10,8 +10,8 @@ from roost.api.handlers.explain_text import relaxation_text, summary, tree_text
 from roost.model import SHARING_TRAIT, Inventory
 from roost.query import AggregateRule, CandidateQuery, Elsewhere, RequestGroup, TraitRule
 from roost.reasons import RuleKind, Verdict
-from roost.search import capacity as fill_module
-from roost.search.capacity import fill
+from roost.search import capacity
+from roost.search.capacity import simulate_claims
 from roost.search.combine import Work
 from roost.search.explain import relax
 from roost.search.explain.explain import explain
@@ -302,8 +302,8 @@ def test_a_search_that_gave_up_says_never_of_nothing(monkeypatch):
     monkeypatch.setattr(split_ways, "STEPS_OF_TREE_MAX", 500)
     found = explain(index, CandidateQuery(groups=groups), may_go_on=lambda: False)
     assert (found.verdict, found.complete) == (Verdict.NOT_NOW, False)
-    filling = fill(index, CandidateQuery(groups=groups))
-    assert (filling.count, filling.complete) == (0, False)
+    simulated = simulate_claims(index, CandidateQuery(groups=groups))
+    assert (simulated.count, simulated.complete) == (0, False)
 
 
 def test_not_now_or_never():
@@ -323,7 +323,7 @@ def test_an_empty_cloud():
     found = explain(index, CandidateQuery(groups=(plain(VCPU=1),)))
     assert (found.verdict, found.trees, found.nearest) == (Verdict.NEVER, 0, ())
     assert summary(found) == "No tree fits: there are no providers."
-    assert fill(index, CandidateQuery(groups=(plain(VCPU=1),))).count == 0
+    assert simulate_claims(index, CandidateQuery(groups=(plain(VCPU=1),))).count == 0
 
 
 def test_a_lender_is_told_about():
@@ -340,8 +340,8 @@ def test_a_lender_is_told_about():
     assert "pool: DISK_GB 9 asked, 5 free of 5" in tree_text(found.tree)
     assert [stage.providers_in for stage in found.stages] == [2, 2]
     # Each takes one processor of the host and one of the shared disk.
-    filling = fill(index, CandidateQuery(groups=(plain(VCPU=1, DISK_GB=1),)))
-    assert {index.names[root]: count for root, count in filling.by_root.items()} == {
+    simulated = simulate_claims(index, CandidateQuery(groups=(plain(VCPU=1, DISK_GB=1),)))
+    assert {index.names[root]: count for root, count in simulated.by_root.items()} == {
         "host": 1,
         "pool": 1,
     }
@@ -408,43 +408,43 @@ def test_amounts_no_column_holds():
     groups = (plain(VCPU=huge), group("_A", {"VCPU": huge}))
     found = explain(INDEX, CandidateQuery(groups=groups))
     assert found.verdict == Verdict.NEVER
-    assert fill(INDEX, CandidateQuery(groups=groups)).count == 0
+    assert simulate_claims(INDEX, CandidateQuery(groups=groups)).count == 0
 
 
 def test_the_index_is_left_as_it_was():
     before = INDEX.contents()
     for query, _, _ in CASES.values():
         explain(INDEX, query)
-        fill(INDEX, query)
+        simulate_claims(INDEX, query)
     assert INDEX.contents() == before
 
 
-def test_a_filling_takes_a_way_as_often_as_it_fits():
+def test_a_simulation_claims_a_way_as_often_as_it_fits():
     index, work = hosts(2000), Work()
     query = CandidateQuery(groups=(plain(VCPU=1),))
-    filling = fill(index, query, work=work)
-    assert filling.complete
-    assert filling.count == sum(1 + n % 500 for n in range(2000))
-    assert len(filling.taken) == 2000
+    simulated = simulate_claims(index, query, work=work)
+    assert simulated.complete
+    assert simulated.count == sum(1 + n % 500 for n in range(2000))
+    assert len(simulated.claimed) == 2000
     assert work.rows_examined == 2 * index.rows.count
 
 
-def test_a_filling_can_be_stopped():
+def test_a_simulation_can_be_stopped():
     index, query = hosts(2000), CandidateQuery(groups=(plain(VCPU=1),))
-    assert not fill(index, query, steps_max=10).complete
-    assert len(fill(index, query, steps_max=10).taken) == 10
+    assert not simulate_claims(index, query, steps_max=10).complete
+    assert len(simulate_claims(index, query, steps_max=10).claimed) == 10
     looks = itertools.count()
     # The search looks a few times too before it hands over what it found.
-    stopped = fill(index, query, may_go_on=lambda: next(looks) < 6)
+    stopped = simulate_claims(index, query, may_go_on=lambda: next(looks) < 6)
     assert not stopped.complete
-    assert 0 < len(stopped.taken) < 2000
-    assert fill(index, query, may_go_on=lambda: False).taken == []
-    limited = fill(index, CandidateQuery(groups=(plain(VCPU=1),), limit=7))
+    assert 0 < len(stopped.claimed) < 2000
+    assert simulate_claims(index, query, may_go_on=lambda: False).claimed == []
+    limited = simulate_claims(index, CandidateQuery(groups=(plain(VCPU=1),), limit=7))
     assert (limited.count, limited.complete) == (7, False)
 
 
 def test_rounds_go_on_until_nothing_fits(monkeypatch):
-    monkeypatch.setattr(fill_module, "WAYS_OF_ROUND", 16)
-    filling = fill(hosts(100), CandidateQuery(groups=(plain(VCPU=1),)))
-    assert filling.complete
-    assert filling.count == int(np.arange(1, 101).sum())
+    monkeypatch.setattr(capacity, "WAYS_PER_ROUND", 16)
+    simulated = simulate_claims(hosts(100), CandidateQuery(groups=(plain(VCPU=1),)))
+    assert simulated.complete
+    assert simulated.count == int(np.arange(1, 101).sum())

@@ -17,8 +17,8 @@ from roost.changes import (
 from roost.model import capacity
 from roost.search.index.columns import CAPACITY_MAX
 from roost.search.index.index import Index
-from roost.search.index.nodes import nodes_from, rows_from
-from roost.search.index.row_lookup import RowTable
+from roost.search.index.providers import providers_from, rows_from
+from roost.search.index.row_lookup import RowLookup
 
 CLASSES = [(number, f"CLASS{number}", 0.0) for number in range(3)]
 TRAITS = [(1, "MISC_SHARES_VIA_AGGREGATE", 0.0), (300, "CUSTOM_A", 0.0), (301, "CUSTOM_B", 0.0)]
@@ -79,13 +79,13 @@ def test_a_table_gives_back_its_rows():
 def test_all_at_once_equals_each_by_itself(seed):
     rows = cloud(seed)
     index = Index.build(by_column(rows))
-    nodes = nodes_from(rows)
+    nodes = providers_from(rows)
     found = {node.uuid: node for node, _ in index.contents()["providers"].values()}
     assert found == {node.uuid: node for node in nodes.values()}
     for number, node in nodes.items():
         row = index.row_of_id[number]
         assert index.row_of_uuid[node.uuid] == index.row_of_name[node.name] == row
-        assert index.row_classes[row] == tuple(stock.class_id for stock in node.stocks)
+        assert index.row_classes[row] == tuple(each.class_id for each in node.inventories)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -94,7 +94,7 @@ def test_in_parts_equals_all_at_once(seed):
     whole = Index.build(rows)
     parts = Index(rows.resource_classes, rows.trait_names)
     for root in np.flatnonzero(whole.rows.parent[: whole.rows.count] < 0).tolist():
-        parts.append_trees([whole.node(row) for row in whole.tree_rows(root)])
+        parts.append_trees([whole.provider(row) for row in whole.tree_rows(root)])
     assert parts.contents() == whole.contents()
     # Trees stand in the same order, so even the columns are equal.
     for name in ("parent", "root", "last", "generation", "modified"):
@@ -166,8 +166,8 @@ class CountingList(list):
 @pytest.mark.parametrize("step", [1, 7, 1024, 2**20])
 def test_a_row_is_found_in_a_few_steps(step):
     keys = CountingList(range(step, 10_001 * step, step))
-    table = RowTable(keys)
-    table.catch_up()
+    table = RowLookup(keys)
+    table.add_new_rows()
     keys.looks = 0
     assert [table.get(key) for key in list(keys)] == list(range(10_000))
     assert keys.looks < 3 * 10_000
@@ -178,10 +178,10 @@ def test_a_row_is_found_in_a_few_steps(step):
 
 def test_a_row_that_lost_its_key_is_not_found():
     keys = ["a", "b", "c"]
-    table = RowTable(keys)
-    table.catch_up()
+    table = RowLookup(keys)
+    table.add_new_rows()
     keys[1] = ""
     assert [table.get(key) for key in ("a", "b", "c", "", None)] == [0, None, 2, None, None]
     keys += ["b", *map(str, range(1000))]
-    table.catch_up()
+    table.add_new_rows()
     assert [table.get(key) for key in ("a", "b", "c", "", "999")] == [0, 3, 2, None, 1003]

@@ -7,13 +7,13 @@ from msgspec.structs import replace as evolve
 
 from roost.changes import Changes
 from roost.model import SHARING_TRAIT, Inventory
-from roost.query import CandidateQuery, Order, RequestGroup, TraitRule
+from roost.query import CandidateQuery, Order, OrderBy, RequestGroup, TraitRule
 from roost.search.combine import Work
 from roost.search.find import RANGE_MIN, find
 from roost.search.index.advance import advance
 from roost.search.index.index import Index
-from roost.search.order import WAYS_AT_FIRST
-from roost.search.split.find import SplitSearch
+from roost.search.pages import WAYS_AT_FIRST
+from roost.search.split.search import SplitSearch
 from world import build, provider, rows
 
 
@@ -52,7 +52,7 @@ def test_a_limit_bounds_the_choices_under_isolate():
     assert work.choices_tried < 20_000
 
 
-@pytest.mark.parametrize("by", ["pack", "spread", "random", "root"])
+@pytest.mark.parametrize("by", OrderBy)
 def test_a_page_makes_few_ways_of_all_that_there_are(by):
     index, work = flat_hosts(3000), Work()
     query = CandidateQuery(groups=groups(2, "VCPU"), order=Order(by=by), limit=10)
@@ -146,7 +146,7 @@ def test_other_traits_and_aggregates_leave_a_tree_where_it_is():
     )
     index, rebuilt = Index.build(rows(before)), Index.build(rows(after))
     advance(index, Changes(provider_ids=frozenset({1, 2}), rows=rows(after)))
-    assert index.dead_count == 0
+    assert index.removed_count == 0
     assert index.contents() == rebuilt.contents()
 
 
@@ -172,7 +172,7 @@ def test_a_limit_bounds_the_splits_that_are_tried():
     )
     index = Index.build(rows(build(*hosts, *nodes)))
     group = RequestGroup(resources={"VCPU": 6}, can_split=frozenset({"VCPU"}))
-    search = SplitSearch(index, CandidateQuery(groups=(group,), order=Order(by="root")))
+    search = SplitSearch(index, CandidateQuery(groups=(group,), order=Order(by=OrderBy.ROOT)))
     assert search.find(10).count == 10
     assert search.steps < 30
     search = SplitSearch(index, CandidateQuery(groups=(group,)))

@@ -9,7 +9,7 @@ from roost.operations.known_names import check_query
 from roost.query import CandidateQuery, Cursor
 from roost.reasons import Explanation
 from roost.search.answer import Layout
-from roost.search.capacity import fill
+from roost.search.capacity import simulate_claims
 from roost.search.explain.explain import explain
 from roost.search.find import find
 from roost.service.service import Roost
@@ -82,13 +82,13 @@ def count_capacity(roost: Roost, *, query: CandidateQuery) -> Capacity:
     with roost.current_index() as index:
         check_query(index, query)
         deadline = time.monotonic() + SECONDS_MAX
-        filling = fill(index, query, may_go_on=lambda: time.monotonic() < deadline)
+        claims = simulate_claims(index, query, may_go_on=lambda: time.monotonic() < deadline)
         trees = (
             TreeCapacity(uuid=index.uuids[root], name=index.names[root], count=count)
-            for root, count in filling.by_root.items()
+            for root, count in claims.by_root.items()
         )
         return Capacity(
-            count=filling.count,
+            count=claims.count,
             trees=tuple(sorted(trees, key=lambda tree: (-tree.count, tree.name))),
-            complete=filling.complete,
+            complete=claims.complete,
         )

@@ -12,7 +12,7 @@ from roost.model import (
 )
 from roost.operations.optimistic import write
 from roost.operations.state_readers import StateReader
-from roost.search.index.nodes import inventory_of, moment
+from roost.search.index.providers import inventory_of, moment
 from roost.service.service import Roost
 from roost.store.transaction import Transaction
 

@@ -10,10 +10,10 @@ from roost.errors import NoCandidates
 from roost.model import Candidate, NewConsumer, Value
 from roost.operations.assignment import Option, choose
 from roost.operations.known_names import check_query
-from roost.query import CandidateQuery, Order
+from roost.query import CandidateQuery, Order, OrderBy
 from roost.search.find import find
 from roost.search.index.index import Index
-from roost.search.what_if import copied
+from roost.search.what_if import what_if_copy
 from roost.service.service import Roost
 
 # How many candidates a placement considers for each consumer at first. If they do not suffice, it
@@ -42,7 +42,7 @@ class PlacementRequest(Value, frozen=True, kw_only=True):
     @property
     def has_free_order(self) -> bool:
         """Whether the client prefers no candidate over another."""
-        return self.query.order is None or self.query.order.by == "random"
+        return self.query.order is None or self.query.order.by is OrderBy.RANDOM
 
 
 def choose_candidates(
@@ -86,7 +86,7 @@ def _find(roost: Roost, request: PlacementRequest, limit: int, random: Random) -
     query = msgspec.structs.replace(request.query, limit=limit)
     if query.order is None and len(request.consumers) > 1:
         # An ordered search lets trees take turns: one with many candidates leaves room for others.
-        order = Order(by="random", seed=random.getrandbits(32))
+        order = Order(by=OrderBy.RANDOM, seed=random.getrandbits(32))
         query = msgspec.structs.replace(query, order=order)
     randomized = roost.settings.randomize_allocation_candidates
     with roost.current_index() as index:
@@ -111,7 +111,7 @@ def _choose_one_by_one(roost: Roost, request: PlacementRequest, limit: int) -> l
     chosen: list[Option] = []
     hosts: set[str] = set()
     with roost.current_index() as index:
-        what_if = copied(index, query)
+        what_if = what_if_copy(index, query)
         for _ in request.consumers:
             options = _options(what_if, find(what_if, query).candidates)
             free = (each for each in options if not request.apart or hosts.isdisjoint(each.hosts))

@@ -9,8 +9,8 @@ from roost.model import (
 from roost.operations.known_names import check_classes, check_traits
 from roost.query import ProviderQuery
 from roost.search.index.index import Index
-from roost.search.index.nodes import moment
-from roost.search.providers import select
+from roost.search.index.providers import moment
+from roost.search.match import matching_providers
 from roost.service.service import Roost
 from roost.store.tables.providers import ProviderRecord
 from roost.store.transaction import Transaction
@@ -25,7 +25,7 @@ def list_providers(roost: Roost, *, query: ProviderQuery) -> list[Provider]:
     with roost.current_index() as index:
         check_classes(index, query.resources)
         check_traits(index, [query.traits])
-        return [_provider(index, row) for row in select(index, query)]
+        return [_provider(index, row) for row in matching_providers(index, query)]
 
 
 def create_provider(roost: Roost, *, uuid: str, name: str, parent_uuid: str | None) -> Provider:

@@ -16,7 +16,7 @@ from roost.claims import InventoryState
 from roost.errors import ProviderNotFound
 from roost.model import ConsumerChange, Value
 from roost.search.index.index import Index
-from roost.search.index.nodes import inventory_of
+from roost.search.index.providers import inventory_of
 from roost.store.change_record import ChangeRecord
 from roost.store.feed.positions import FeedPosition
 from roost.store.tables.catalog import is_standard_class, is_standard_trait

@@ -10,7 +10,7 @@ from roost.model import NamedValue, ProviderTraits
 from roost.operations.optimistic import Unchanged, write
 from roost.operations.state_readers import StateReader
 from roost.search.index.index import Index
-from roost.search.index.nodes import moment
+from roost.search.index.providers import moment
 from roost.service.service import Roost
 from roost.store.transaction import Transaction
 

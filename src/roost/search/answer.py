@@ -1,8 +1,8 @@
-"""Ways -> the answer: each candidate once, and the providers it speaks of.
+"""Ways -> the answer: each candidate once, and the providers that it names.
 
-An answer can be read as values, or written as text. Written, it is joined from fragments: each
-distinct shape of candidate is laid out once and then filled with UUIDs, and the summaries of a
-tree are kept with the index until something in the tree changes.
+An answer can be read as values, or written as text. Text is joined rather than encoded: each
+distinct shape of candidate is laid out once and then filled with UUIDs, and the index caches the
+summaries of a tree until something in the tree changes.
 """
 
 import itertools
@@ -20,21 +20,21 @@ from roost.search.index.index import Index
 from roost.search.match import Slot
 
 # Stands for the UUID of the provider in a slot while a shape is laid out. No name of a class and
-# no suffix of a group can contain the sign.
-_PLACE = "@{}@"
-_PLACES = re.compile(r"@(\d+)@")
+# no suffix of a group can contain the @ sign.
+_PLACEHOLDER = "@{}@"
+_PLACEHOLDERS = re.compile(r"@(\d+)@")
 
 # Between candidates, and between summaries.
 SEPARATOR = ", "
 SEPARATOR_BYTES = SEPARATOR.encode()
-# Between candidates while they are sorted; JSON has no line breaks but escaped ones.
+# Between candidates while they are sorted; JSON has only escaped line breaks.
 _LINE = "\n"
 
 
 class Layout(Protocol):
     """How candidates and summaries are written."""
 
-    key: str | None  # layouts with the same key write the same; None: not worth keeping
+    key: str | None  # layouts with the same key write the same; None: not worth caching
 
     def candidate(self, candidate: Candidate) -> str: ...
 
@@ -51,12 +51,12 @@ class Answer:
         self._query = query
         self._slots = slots
         self._sharing = sharing
-        # Where it does not matter which group a provider serves, exchanged groups are the same.
+        # Before 1.34 candidates that differ only in which provider serves which group are one.
         self._merging = not query.distinguish_groups and len(query.groups) > 1
         self._seen: set[object] = set()
         self._matrices: list[Integers] = [np.empty((0, len(slots)), dtype=np.int64)]
         self.count = 0
-        self.next: Cursor | None = None  # of the last way, where a page ends before the answer
+        self.next: Cursor | None = None  # of the last way, if another page follows
 
     # -- gathering -----------------------------------------------------------------------------
 
@@ -67,25 +67,24 @@ class Answer:
         self.count += len(ways)
 
     def cut(self, limit: int) -> None:
-        """Forget the last ways, down to `limit`."""
-        kept = len(self._matrices[-1]) - (self.count - limit)
-        self._matrices[-1] = self._matrices[-1][:kept]
+        """Drop the last ways, down to `limit`."""
+        left = len(self._matrices[-1]) - (self.count - limit)
+        self._matrices[-1] = self._matrices[-1][:left]
         self.count = limit
 
     def _is_new(self, ways: Integers) -> list[bool]:
         """Which ways were not given before.
 
-        Two trees can give the same one only if nothing in it is their own, that is if all of it
-        is shared.
+        Two trees can have a way in common only if all of its providers are sharing providers.
         """
         if self._merging:
             keys: list[object] = [frozenset(self.amounts(way).items()) for way in ways.tolist()]
-            doubtful = np.ones(len(ways), dtype=np.bool_)
+            may_repeat = np.ones(len(ways), dtype=np.bool_)
         else:
-            doubtful = np.logical_and.reduce(np.isin(ways, self._sharing), axis=1)
-            keys = [tuple(way) for way in ways.tolist()] if doubtful.any() else []
+            may_repeat = np.logical_and.reduce(np.isin(ways, self._sharing), axis=1)
+            keys = [tuple(way) for way in ways.tolist()] if may_repeat.any() else []
         new = [True] * len(ways)
-        for number in np.flatnonzero(doubtful).tolist():
+        for number in np.flatnonzero(may_repeat).tolist():
             new[number] = keys[number] not in self._seen
             self._seen.add(keys[number])
         return new
@@ -113,7 +112,7 @@ class Answer:
 
     @property
     def summaries(self) -> tuple[ProviderSummary, ...]:
-        """Of whole trees; before trees were shown, only of the providers that serve."""
+        """Of whole trees; before 1.29 only of the providers that serve."""
         index = self._index
         if self._query.nested_aware:
             shown = [row for root in self._roots() for row in index.tree_rows(root)]
@@ -136,7 +135,7 @@ class Answer:
         )
 
     def _serving(self) -> Integers:
-        """The rows of which candidates take something, some of them several times."""
+        """The rows from which candidates take something, some of them several times."""
         return self.ways[:, [number for number, slot in enumerate(self._slots) if slot.demands]]
 
     def _roots(self) -> list[int]:
@@ -161,21 +160,21 @@ class Answer:
     def _written(self, ways: Integers, shape: Sequence[int], layout: Layout, separator: str) -> str:
         """Ways of one shape as text.
 
-        The text between the UUIDs is the same for all, so it and the UUIDs are put into every
-        so manyth place of one list, a column at a time, and joined.
+        The text between the UUIDs is the same for all. So one list takes texts and UUIDs in turn,
+        a column of all ways at a time, and is joined at the end.
         """
         between, slots = self._template(shape, layout)
         count, width = len(ways), 2 * len(slots) + 1
-        pieces = [""] * (count * width)
+        texts = [""] * (count * width)
         for number, slot in enumerate(slots):
-            pieces[2 * number :: width] = [between[number]] * count
+            texts[2 * number :: width] = [between[number]] * count
             rows = ways[:, slot].tolist()
-            pieces[2 * number + 1 :: width] = map(self._index.uuids.__getitem__, rows)
-        pieces[width - 1 :: width] = [between[-1] + separator] * (count - 1) + [between[-1]]
-        return "".join(pieces)
+            texts[2 * number + 1 :: width] = map(self._index.uuids.__getitem__, rows)
+        texts[width - 1 :: width] = [between[-1] + separator] * (count - 1) + [between[-1]]
+        return "".join(texts)
 
     def _shapes(self) -> Iterator[tuple[Integers, list[int]]]:
-        """Ways of the same shape: which, and for each slot the first that its provider fills."""
+        """Ways of one shape: their numbers, and for each slot the first that its provider fills."""
         ways, width = self.ways, len(self._slots)
         if not len(ways):
             return
@@ -191,24 +190,26 @@ class Answer:
 
     def _template(self, shape: Sequence[int], layout: Layout) -> tuple[list[str], list[int]]:
         """A candidate of this shape: the text between the UUIDs, and the slots that they fill."""
-        text = layout.candidate(self._candidate(shape, [_PLACE.format(slot) for slot in shape]))
-        parts = _PLACES.split(text)
-        return parts[::2], [int(slot) for slot in parts[1::2]]
+        text = layout.candidate(
+            self._candidate(shape, [_PLACEHOLDER.format(slot) for slot in shape])
+        )
+        texts = _PLACEHOLDERS.split(text)
+        return texts[::2], [int(slot) for slot in texts[1::2]]
 
     def write_summaries(self, layout: Layout) -> list[bytes]:
         """The summaries, of one or more providers each."""
         index = self._index
         if not self._query.nested_aware or layout.key is None:
             return [layout.summary(one) for one in self.summaries]
-        kept = index.fragments.setdefault(layout.key, {})
+        cached = index.rendered_summaries.setdefault(layout.key, {})
         roots = self._roots()
-        # Most are there, so they are all fetched at once, and only gaps are looked at.
-        texts = list(map(kept.get, roots, itertools.repeat(b"")))
+        # Most are cached, so all are fetched at once and only the gaps are filled.
+        texts = list(map(cached.get, roots, itertools.repeat(b"")))
         for number, text in enumerate(texts):
             if not text:
                 rows = index.tree_rows(roots[number])
                 text = SEPARATOR_BYTES.join([layout.summary(summary(index, row)) for row in rows])
-                texts[number] = kept[roots[number]] = text
+                texts[number] = cached[roots[number]] = text
         return texts
 
 
@@ -219,10 +220,10 @@ def summary(index: Index, row: int) -> ProviderSummary:
         root_uuid=index.root_uuid(row),
         traits=index.trait_names(row),
         resources={
-            index.classes.names[stock.class_id]: (
-                capacity(stock.total, stock.reserved, stock.allocation_ratio),
-                stock.used,
+            index.classes.names[inventory.class_id]: (
+                capacity(inventory.total, inventory.reserved, inventory.allocation_ratio),
+                inventory.used,
             )
-            for stock in index.inventories(row)
+            for inventory in index.inventories(row)
         },
     )

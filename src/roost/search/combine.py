@@ -1,30 +1,27 @@
 """Slots and the providers that can fill them -> ways to fill them all, many trees at a time.
 
-A way is a row of a matrix: a provider's row for each slot. A tree with few ways has all of them
-made and judged at once. A tree with very many has partial ways extended slot by slot, in blocks,
-depth first, dropping what is hopeless, so that the first ways come without making the rest.
-
-What makes dropping legal: capacity, isolate, "one provider of a tree" and "elsewhere" (once its
-subtree is known) are monotonic, once broken no further choice mends them. same_subtree and the
-traits of the unsuffixed group are not: a later choice can mend them, so a partial way is dropped
-only when no later one could.
+Many ways are a matrix: a line for each way, with the row of a provider for each slot. If a tree has
+few ways, all of them are made and checked at once. If it has very many, partial ways are extended
+slot by slot, in blocks, depth first, so that the first ways come without making the rest. A
+hopeless partial way is given up early: `Constraint.monotonic` says when that is legal, and
+`lookahead.py` gives up those for which too few providers are left.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
-from roost.search.constraints import Rules
+from roost.search.constraints import SameSubtree
 from roost.search.index.columns import Integers, Mask, ragged_range
 from roost.search.lookahead import rest_is_possible
+from roost.search.request_constraints import RequestConstraints
 
-# A tree with at most this many ways has all of them made and judged; one with more is searched.
+# A tree with at most this many ways has all of them made and checked; one with more is searched.
 WAYS_FEW = 2048
-# Partial ways that are extended at once.
+# How many partial ways are extended at once, at first and at most.
 BLOCK_FIRST = 16
 BLOCK_LAST = 512
-# After this many blocks for each slot without a way the search looks ahead before it goes on.
+# After this many blocks for each slot without a complete way, the search looks ahead.
 PATIENCE = 2
 
 
@@ -70,22 +67,27 @@ class Options:
 
 
 class Combination:
-    """All ways of a batch of trees."""
+    """All ways of a batch of trees, made on demand."""
 
     def __init__(
-        self, rules: Rules, options: Options, work: Work, wanted: int | None = None
+        self,
+        constraints: RequestConstraints,
+        options: Options,
+        work: Work,
+        wanted: int | None = None,
     ) -> None:
         self.wanted = wanted  # how many ways are wanted at most
-        self.rules = rules
+        self.constraints = constraints
         self.options = options
         self.work = work
-        self._judges = [judge for some in rules.judges(range(len(rules.slots))) for judge in some]
-        few = options.ways <= WAYS_FEW if self._judges else options.ways < 2**62
+        steps = constraints.steps(range(len(constraints.slots)))
+        self._checks = [check for step in steps for check in step]
+        few = options.ways <= WAYS_FEW if self._checks else options.ways < 2**62
         self.easy = np.flatnonzero(few & (options.ways > 0))
         self.hard: list[int] = np.flatnonzero(~few).tolist()
 
     def in_turns(self) -> Iterator[Integers]:
-        """Ways as matrices: every tree has its turn in each, and turns get longer."""
+        """Matrices of ways: every tree has its turn in each, and turns get longer."""
         ways = self.options.ways[self.easy].astype(np.int64)
         searches = [self._search(tree) for tree in self.hard]
         number, length = 0, 1
@@ -94,7 +96,7 @@ class Combination:
             numbers = np.repeat(np.arange(number, number + length), len(alive))
             trees = np.tile(alive, length)
             exists = numbers < np.tile(ways, length)
-            found = [self._judged(trees[exists], numbers[exists])]
+            found = [self._matrix(trees[exists], numbers[exists])]
             still = []
             for search in searches:
                 matrix = next(search, None)
@@ -108,7 +110,7 @@ class Combination:
             alive, ways = alive[ways > number], ways[ways > number]
 
     def tree_by_tree(self) -> Iterator[Integers]:
-        """Ways as matrices: all of one tree, then all of the next."""
+        """Matrices of ways: all of one tree, then all of the next."""
         ways = self.options.ways[self.easy].astype(np.int64)
         first = 0
         while first < len(ways):
@@ -116,13 +118,13 @@ class Combination:
             end = first + max(1, int(np.searchsorted(np.cumsum(ways[first:]), 16 * WAYS_FEW)))
             counts = ways[first:end]
             trees = np.repeat(self.easy[first:end], counts)
-            yield self._judged(trees, ragged_range(np.zeros_like(counts), counts))
+            yield self._matrix(trees, ragged_range(np.zeros_like(counts), counts))
             first = end
         for tree in self.hard:
             yield from self._search(tree)
 
     def ways_of_few(self, trees: Sequence[int]) -> list[Integers]:
-        """For each of these trees, which have few ways, a matrix of all."""
+        """For each of these trees, which have few ways, a matrix of all its ways."""
         numbers = np.asarray(trees)
         counts = self.options.ways[numbers].astype(np.int64)
         owners = np.repeat(np.arange(len(numbers)), counts)
@@ -133,14 +135,14 @@ class Combination:
         return np.split(np.stack(ways, axis=1)[accepted], ends[:-1])
 
     def ways_of_one(self, tree: int) -> Iterator[Integers]:
-        """The ways of a tree that may have very many, as matrices."""
+        """Matrices of the ways of a tree that may have very many."""
         if tree in self.hard:
             yield from self._search(tree)
             return
         count = int(self.options.ways[tree])
         for first in range(0, count, BLOCK_LAST):
             numbers = np.arange(first, min(first + BLOCK_LAST, count))
-            yield self._judged(np.full(len(numbers), tree), numbers)
+            yield self._matrix(np.full(len(numbers), tree), numbers)
 
     def possible(self) -> Mask:
         """For each tree, whether it has a way at all."""
@@ -163,18 +165,19 @@ class Combination:
             found[tree] = any(len(matrix) for matrix in self._search(tree))
         return found
 
-    def _judged(self, trees: Integers, numbers: Integers) -> Integers:
+    def _matrix(self, trees: Integers, numbers: Integers) -> Integers:
+        """Those of these ways that meet every constraint."""
         accepted, ways = self._accepted(trees, numbers)
         matrix = np.stack(ways, axis=1)
         return matrix if accepted.all() else matrix[accepted]
 
     def _accepted(self, trees: Integers, numbers: Integers) -> tuple[Mask, list[Integers]]:
-        """Which of these ways no rule objects to, and the ways."""
+        """Which of these ways meet every constraint, and the ways."""
         ways = self.options.way(trees, numbers)
         self.work.choices_tried += len(numbers)
         accepted = np.ones(len(numbers), dtype=np.bool_)
-        for judge in self._judges:
-            accepted &= judge(ways)
+        for check in self._checks:
+            accepted &= check.mask(ways)
         return accepted, ways
 
     def _search(self, tree: int) -> Iterator[Integers]:
@@ -182,47 +185,54 @@ class Combination:
         options = self.options.of_tree(tree)
         # Slots with the fewest options first: a dead end shows after few steps.
         order = sorted(range(len(options)), key=lambda number: len(options[number]))
-        # No block need be larger than all that is wanted.
+        # A block larger than all ways that are wanted would be wasted.
         size_max = BLOCK_LAST if self.wanted is None else min(self.wanted, BLOCK_LAST)
         sorted_options = [options[number] for number in order]
-        search = _BlockSearch(self.rules, sorted_options, order, self.work, size_max)
+        search = _BlockSearch(self.constraints, sorted_options, order, self.work, size_max)
         back = np.argsort(order)
         for matrix in search.run():
             yield matrix[:, back]
 
 
 class _BlockSearch:
+    """The ways of one tree, found depth first; slots are filled in a given order."""
+
     def __init__(
         self,
-        rules: Rules,
+        constraints: RequestConstraints,
         options: list[Integers],
         order: Sequence[int],
         work: Work,
         size_max: int,
     ) -> None:
         self.size_max = max(size_max, BLOCK_FIRST)
-        self.rules = rules
-        self.options = options
-        self.slots = [rules.slots[number] for number in order]
+        self.constraints = constraints
+        self.options = options  # for each slot, in the order of filling
+        self.order = order
         self.work = work
-        self.judges = rules.judges(order)
-        self._add_early_judges(order)
+        self.steps = constraints.steps(order)
+        self._subtrees = self._partial_subtrees()
 
-    def _add_early_judges(self, order: Sequence[int]) -> None:
-        """Judges of partial ways that are only there to drop the hopeless soon."""
-        for numbers in self.rules.subtrees:
-            depths = [depth for depth, number in enumerate(order) if number in numbers]
-            for depth in depths[1:-1]:
-                self.judges[depth].append(
-                    partial(self.rules.may_share_subtree, depths, self.options)
-                )
+    def _partial_subtrees(self) -> list[list[tuple[SameSubtree, list[Integers]]]]:
+        """For each step the subtrees that are filled in part, with the options that remain.
+
+        `same_subtree` is not monotonic, so this only gives up what no remaining option can mend.
+        """
+        steps: list[list[tuple[SameSubtree, list[Integers]]]] = [[] for _ in self.order]
+        for constraint in self.constraints.same_subtrees:
+            depths = [d for d, number in enumerate(self.order) if number in constraint.slots]
+            for count in range(2, len(depths)):
+                filled = constraint.among([self.order[d] for d in depths[:count]])
+                remaining = [self.options[d] for d in depths[count:]]
+                steps[depths[count - 1]].append((filled, remaining))
+        return steps
 
     def run(self) -> Iterator[Integers]:
-        if not self._may_go_on([]):
+        if not self._is_possible([]):
             return
-        depth_last = len(self.slots) - 1
+        depth_last = len(self.order) - 1
         first = self.options[0][:, np.newaxis]
-        blocks = [first[self._judged(first, 0)]]
+        blocks = [first[self._mask(first, 0)]]
         size, fruitless = BLOCK_FIRST, 0
         while blocks:
             block = blocks.pop()
@@ -234,8 +244,8 @@ class _BlockSearch:
                 fruitless = 0
                 yield block
                 continue
-            if fruitless > PATIENCE * len(self.slots):
-                block = block[[self._may_go_on(way) for way in block.tolist()]]
+            if fruitless > PATIENCE * len(self.order):
+                block = block[[self._is_possible(way) for way in block.tolist()]]
             fruitless += 1
             size = min(2 * size, self.size_max)
             longer = self._extended(block)
@@ -248,15 +258,18 @@ class _BlockSearch:
         longer = np.empty((len(block) * len(options), depth + 1), dtype=np.int64)
         longer[:, :depth] = np.repeat(block, len(options), axis=0)
         longer[:, depth] = np.tile(options, len(block))
-        return longer[self._judged(longer, depth)]
+        return longer[self._mask(longer, depth)]
 
-    def _judged(self, block: Integers, depth: int) -> Mask:
+    def _mask(self, block: Integers, depth: int) -> Mask:
+        """Which partial ways may be extended, now that the slot at this depth is filled."""
         self.work.choices_tried += len(block)
-        ways = list(block.T)
+        ways = dict(zip(self.order, block.T, strict=False))
         accepted = np.ones(len(block), dtype=np.bool_)
-        for judge in self.judges[depth]:
-            accepted &= judge(ways)
+        for check in self.steps[depth]:
+            accepted &= check.mask(ways)
+        for subtree, remaining in self._subtrees[depth]:
+            accepted &= subtree.mask_possible(ways, remaining)
         return accepted
 
-    def _may_go_on(self, way: Sequence[int]) -> bool:
-        return rest_is_possible(self.rules, self.slots, self.options, way)
+    def _is_possible(self, way: Sequence[int]) -> bool:
+        return rest_is_possible(self.constraints, self.order, self.options, way)

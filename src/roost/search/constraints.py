@@ -1,168 +1,273 @@
-"""The constraints between the slots of one search, judged for many ways at once."""
+"""The constraints between the slots of a request: one list, each rule stated once.
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+Which of them a request has, and when each is checked, is in `request_constraints.py`.
+
+A constraint compares the providers of several slots, so no slot can be checked for it alone. Each
+has two forms. `mask` checks many ways at once and serves the plain search. `allows` checks one way
+and serves the search in which amounts may be split, where several providers can fill one slot.
+tests/property/test_constraints.py ties the two forms together.
+
+Slots are filled one after the other, and `monotonic` says when a partial way may be given up. A
+monotonic constraint, once broken, stays broken whatever is chosen later, so it is checked after
+each of its slots. The others can still be mended by a later choice, so they are checked only when
+the last of their slots is filled.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from roost.query import CandidateQuery
 from roost.search.index.columns import Integers, Mask
 from roost.search.index.index import Index
-from roost.search.match import GroupMatcher, Slot
 
-# Columns of a matrix of ways, as far as it is filled -> which of the ways may go on.
-Judge = Callable[[Sequence[Integers]], Mask]
+# Many ways at once: for each slot, by its number, a column with the row that fills it in each way.
+Ways = Sequence[Integers] | Mapping[int, Integers]
 
 
-class Rules:
-    """The constraints between slots: the same for every tree of one search."""
+class Piece(NamedTuple):
+    """What one group takes from one provider to fill a slot."""
 
-    def __init__(self, index: Index, query: CandidateQuery, groups: Sequence[GroupMatcher]) -> None:
-        self.index = index
-        self.slots: list[Slot] = [slot for group in groups for slot in group.slots]
-        self.isolate = query.isolate
-        # Beside that: sets of slots in which no two have the same provider.
-        self.isolated = [self._numbers(suffixes) for suffixes in query.isolated]
-        self.one_provider_of_a_tree = not query.nested_aware
-        self.subtrees = [self._numbers(suffixes) for suffixes in query.same_subtree]
-        # The slots of a subtree, and a slot that must be filled from elsewhere.
-        self.elsewhere = [
-            (self._numbers(rule.inside), number)
-            for rule in query.elsewhere
-            for number in self._numbers(rule.outside)
-        ]
-        # For each set of traits of which the unsuffixed group needs one: who has it.
-        self.required_together = [
-            index.trait_sets.holding_any(traits)
-            for group in groups
-            for traits in group.required_together
-        ]
-        asked = [class_id for slot in self.slots for class_id in slot.demands]
-        # Classes that more than one slot asks for: only there can sums exceed a capacity.
-        self.contended = {class_id for class_id in asked if asked.count(class_id) > 1}
+    suffix: str
+    row: int
+    resources: Mapping[int, int]  # class id -> amount; empty for a resourceless group
 
-    def _numbers(self, suffixes: frozenset[str]) -> frozenset[int]:
-        """The slots of these groups."""
-        return frozenset(
-            number
-            for number, slot in enumerate(self.slots)
-            if slot.group.one_provider and slot.group.suffix in suffixes
+
+# What fills one slot: one piece, or several where the amount is split.
+Pieces = tuple[Piece, ...]
+# One way: for each slot, by its number, what fills it. Slots that are not filled yet are missing.
+Way = Sequence[Pieces] | Mapping[int, Pieces]
+
+
+class Constraint(ABC):
+    """One rule between slots.
+
+    `slots` are in the order in which they are filled. Where the rule is monotonic, the search has
+    checked it for all slots before the last, so only the last one has to be compared with them.
+    """
+
+    monotonic: ClassVar[bool]
+
+    def __init__(self, index: Index, slots: Sequence[int]) -> None:
+        self._index = index
+        self._set_slots(slots)
+
+    def _set_slots(self, slots: Sequence[int]) -> None:
+        self.slots = tuple(slots)
+        self._earlier, self._newest = self.slots[:-1], self.slots[-1]
+
+    def among(self, slots: Sequence[int]) -> Self:
+        """The same rule between some of its slots, in this order."""
+        some = copy(self)
+        some._set_slots(slots)
+        return some
+
+    @abstractmethod
+    def mask(self, ways: Ways) -> Mask:
+        """Which of the ways meet the rule."""
+
+    @abstractmethod
+    def allows(self, way: Way) -> bool:
+        """Whether one way meets the rule."""
+
+
+class DifferentProviders(Constraint):
+    """No provider serves two of the groups: `group_policy=isolate`, and `isolate`.
+
+    Monotonic: two slots that have a provider in common have it whatever fills the others.
+    """
+
+    monotonic = True
+
+    def mask(self, ways: Ways) -> Mask:
+        newest = ways[self._newest]
+        return _all([ways[number] != newest for number in self._earlier])
+
+    def allows(self, way: Way) -> bool:
+        taken = {piece.row for piece in way[self._newest]}
+        return not any(row in taken for row in _rows(self._earlier, way))
+
+
+class OneProviderPerTree(Constraint):
+    """A tree serves with one provider only: clients before 1.29 do not know of nested providers.
+
+    Monotonic: two providers of one tree are two whatever fills the other slots.
+    """
+
+    monotonic = True
+
+    def mask(self, ways: Ways) -> Mask:
+        newest, roots = ways[self._newest], self._index.rows.root
+        newest_root = roots[newest]
+        return _all(
+            [
+                (ways[number] == newest) | (roots[ways[number]] != newest_root)
+                for number in self._earlier
+            ]
         )
 
-    def room(self, class_id: int, rows: Integers) -> Integers:
-        """How much one candidate may take in all of a class from each of these providers."""
-        column = self.index.columns[class_id]
+    def allows(self, way: Way) -> bool:
+        roots = self._index.rows.root
+        return all(
+            row == piece.row or roots[row] != roots[piece.row]
+            for piece in way[self._newest]
+            for row in _rows(self.slots, way)
+        )
+
+
+class JointCapacity(Constraint):
+    """What several slots take of a class from one provider, added up, fits into its room.
+
+    Monotonic: slots that are filled later only add to the sum.
+    """
+
+    monotonic = True
+
+    def __init__(self, room: "Room", slots: Sequence[int], amounts: Mapping[int, int]) -> None:
+        super().__init__(room.index, slots)
+        self.room = room
+        self.amounts = amounts  # by the number of the slot
+
+    def mask(self, ways: Ways) -> Mask:
+        newest = ways[self._newest]
+        room = self.room.of_rows(newest) - self.amounts[self._newest]
+        for number in self._earlier:
+            room -= (ways[number] == newest) * self.amounts[number]
+        fits: Mask = room >= 0
+        return fits
+
+    def allows(self, way: Way) -> bool:
+        class_id = self.room.class_id
+        taken: dict[int, int] = {}
+        for number in self.slots:
+            for piece in way[number]:
+                taken[piece.row] = taken.get(piece.row, 0) + piece.resources[class_id]
+        return all(taken[piece.row] <= self.room.of_row(piece.row) for piece in way[self._newest])
+
+
+class SameSubtree(Constraint):
+    """One of the providers is, or is an ancestor of, each of the others: `same_subtree`.
+
+    Not monotonic: a provider that is chosen later can be the ancestor. A partial way is hopeless
+    only when no option of the remaining slots is one (`mask_possible`).
+    """
+
+    monotonic = False
+
+    def mask(self, ways: Ways) -> Mask:
+        # Ancestors have lower rows, so only the provider with the lowest can be the ancestor.
+        low, high = _span([ways[number] for number in self.slots])
+        same: Mask = self._index.rows.last[low] >= high
+        return same
+
+    def allows(self, way: Way) -> bool:
+        rows = list(_rows(self.slots, way))
+        return max(rows) <= int(self._index.rows.last[min(rows)])
+
+    def mask_possible(self, ways: Ways, remaining: Sequence[Integers]) -> Mask:
+        """Which ways meet the rule so far, or can be mended by an option of a remaining slot."""
+        low, high = _span([ways[number] for number in self.slots])
+        last = self._index.rows.last
+        above = np.concatenate(remaining)
+        covers = (above <= low[:, np.newaxis]) & (last[above] >= high[:, np.newaxis])
+        possible: Mask = np.logical_or.reduce(covers, axis=1)
+        return possible | (last[low] >= high)
+
+
+class OutsideSubtree(Constraint):
+    """The provider of the last slot is not in the subtree of the others: `same_subtree=_X,!_Y`.
+
+    Not monotonic: as long as a slot of the subtree is not filled, its top is not known. That the
+    other providers share a subtree is for `SameSubtree` to check.
+    """
+
+    monotonic = False
+
+    def __init__(self, index: Index, inside: Sequence[int], outside: int) -> None:
+        super().__init__(index, (*inside, outside))
+        self._inside, self._outside = tuple(inside), outside
+
+    def mask(self, ways: Ways) -> Mask:
+        top, _ = _span([ways[number] for number in self._inside])
+        rows = ways[self._outside]
+        outside: Mask = (rows < top) | (rows > self._index.rows.last[top])
+        return outside
+
+    def allows(self, way: Way) -> bool:
+        top = min(_rows(self._inside, way))
+        last = int(self._index.rows.last[top])
+        return not any(top <= piece.row <= last for piece in way[self._outside])
+
+
+class TraitAmongProviders(Constraint):
+    """One of the providers of the unsuffixed group has one of the traits: `required`.
+
+    Not monotonic: a provider that is chosen later can have it.
+    """
+
+    monotonic = False
+
+    def __init__(self, index: Index, slots: Sequence[int], holders: Mask) -> None:
+        super().__init__(index, slots)
+        self.holders = holders  # for each set of traits: whether it holds one of them
+
+    def mask(self, ways: Ways) -> Mask:
+        traits = self._index.rows.traits
+        return _any([self.holders[traits[ways[number]]] for number in self.slots])
+
+    def allows(self, way: Way) -> bool:
+        traits = self._index.rows.traits
+        return any(self.holders[traits[row]] for row in _rows(self.slots, way))
+
+
+class Room:
+    """How much one candidate may take in all of a class from a provider."""
+
+    def __init__(self, index: Index, class_id: int) -> None:
+        self.index = index
+        self.class_id = class_id
+        self._known: dict[int, int] = {}
+
+    def of_rows(self, rows: Integers) -> Integers:
+        """For providers that have an inventory of the class."""
+        column = self.index.columns[self.class_id]
         positions = np.searchsorted(column.row[: column.count], rows)
         free = column.capacity[positions] - column.used[positions]
         room: Integers = np.minimum(free, column.max_unit[positions])
         return room
 
-    # -- judging ways --------------------------------------------------------------------------
-
-    def judges(self, order: Sequence[int]) -> list[list[Judge]]:
-        """For each depth, what can be judged once the slot order[depth] is filled."""
-        judges = [self._judges_of_slot(order, depth) for depth in range(len(order))]
-        for numbers in self.subtrees:
-            depths = [depth for depth, number in enumerate(order) if number in numbers]
-            if len(depths) > 1:
-                judges[depths[-1]].append(partial(self._share_subtree, depths))
-        for numbers, number in self.elsewhere:
-            depths = [depth for depth, each in enumerate(order) if each in numbers]
-            outside = list(order).index(number)
-            judges[max(*depths, outside)].append(partial(self._is_elsewhere, depths, outside))
-        unsuffixed = [d for d, n in enumerate(order) if not self.slots[n].group.one_provider]
-        for holders in self.required_together:
-            judges[unsuffixed[-1]].append(partial(self._one_holds, unsuffixed, holders))
-        return judges
-
-    def _judges_of_slot(self, order: Sequence[int], depth: int) -> list[Judge]:
-        slot = self.slots[order[depth]]
-        judges: list[Judge] = []
-        if self.isolate or self.isolated:
-            earlier = [d for d in range(depth) if self._differ(order[d], order[depth])]
-            judges += [partial(_differ, d, depth) for d in earlier]
-        if self.one_provider_of_a_tree:
-            judges += [partial(self._apart, d, depth) for d in range(depth)]
-        for class_id in self.contended & slot.demands.keys():
-            amounts = {
-                d: self.slots[order[d]].demands[class_id]
-                for d in range(depth + 1)
-                if class_id in self.slots[order[d]].demands
-                # Isolated groups have different providers, and need not be added up.
-                and (d == depth or not self._differ(order[d], order[depth]))
-            }
-            if len(amounts) > 1:
-                judges.append(partial(self._has_room, class_id, amounts, depth))
-        return judges
-
-    def _differ(self, one: int, other: int) -> bool:
-        """Whether two slots must have different providers."""
-        if any(one in numbers and other in numbers for numbers in self.isolated):
-            return True
-        return (
-            self.isolate
-            and self.slots[one].group.one_provider
-            and self.slots[other].group.one_provider
-        )
-
-    def _apart(self, one: int, other: int, ways: Sequence[Integers]) -> Mask:
-        """The same provider, or providers of different trees."""
-        roots = self.index.rows.root
-        apart: Mask = (ways[one] == ways[other]) | (roots[ways[one]] != roots[ways[other]])
-        return apart
-
-    def _has_room(
-        self, class_id: int, amounts: dict[int, int], depth: int, ways: Sequence[Integers]
-    ) -> Mask:
-        taken = np.zeros(len(ways[depth]), dtype=np.int64)
-        for d, amount in amounts.items():
-            taken += (ways[d] == ways[depth]) * amount
-        return taken <= self.room(class_id, ways[depth])
-
-    def _one_holds(self, depths: Sequence[int], holders: Mask, ways: Sequence[Integers]) -> Mask:
-        """One of the providers has one of the traits."""
-        return _any(holders[self.index.rows.traits[ways[d]]] for d in depths)
-
-    def _share_subtree(self, depths: Sequence[int], ways: Sequence[Integers]) -> Mask:
-        """One of the providers is, or is above, each of the others."""
-        low, high = _span([ways[d] for d in depths])
-        last = self.index.rows.last
-        return _any((ways[d] <= low) & (last[ways[d]] >= high) for d in depths)
-
-    def _is_elsewhere(self, depths: Sequence[int], outside: int, ways: Sequence[Integers]) -> Mask:
-        """The provider is not in the subtree of the others; that they share one is for others."""
-        top, _ = _span([ways[d] for d in depths])
-        elsewhere: Mask = (ways[outside] < top) | (ways[outside] > self.index.rows.last[top])
-        return elsewhere
-
-    def may_share_subtree(
-        self, depths: Sequence[int], options: Sequence[Integers], ways: Sequence[Integers]
-    ) -> Mask:
-        """One of the providers, or one that can still be chosen, is above all so far."""
-        filled = [d for d in depths if d < len(ways)]
-        low, high = _span([ways[d] for d in filled])
-        above = np.concatenate([options[d] for d in depths if d >= len(ways)])
-        covers = (above <= low[:, np.newaxis]) & (
-            self.index.rows.last[above] >= high[:, np.newaxis]
-        )
-        possible: Mask = np.logical_or.reduce(covers, axis=1)
-        return possible | self._share_subtree(filled, ways)
+    def of_row(self, row: int) -> int:
+        room = self._known.get(row)
+        if room is None:
+            room = self._known[row] = int(self.of_rows(np.array([row]))[0])
+        return room
 
 
-def _differ(one: int, other: int, ways: Sequence[Integers]) -> Mask:
-    differ: Mask = ways[one] != ways[other]
-    return differ
+def _rows(slots: Iterable[int], way: Way) -> Iterator[int]:
+    for number in slots:
+        for piece in way[number]:
+            yield piece.row
 
 
 def _span(rows: Sequence[Integers]) -> tuple[Integers, Integers]:
+    """The lowest and the highest row of each way."""
     low = high = rows[0]
     for more in rows[1:]:
         low, high = np.minimum(low, more), np.maximum(high, more)
     return low, high
 
 
-def _any(masks: Iterable[Mask]) -> Mask:
-    found, *more = masks
-    for mask in more:
-        found = found | mask
-    return found
+def _all(masks: Sequence[Mask]) -> Mask:
+    accepted = masks[0]
+    for mask in masks[1:]:
+        accepted &= mask
+    return accepted
+
+
+def _any(masks: Sequence[Mask]) -> Mask:
+    accepted = masks[0]
+    for mask in masks[1:]:
+        accepted |= mask
+    return accepted

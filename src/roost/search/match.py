@@ -1,7 +1,7 @@
 """One request group -> the providers that can serve it.
 
 A group becomes slots: one for each class of the unsuffixed group, one for the whole of a suffixed
-group. A slot is filled by one provider; this module says by which.
+group. A slot is filled by one provider; this module says which providers can.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from roost.model import INTEGER_MAX
-from roost.query import AggregateRule, CandidateQuery, RequestGroup, TraitRule
+from roost.query import AggregateRule, CandidateQuery, ProviderQuery, RequestGroup, TraitRule
 from roost.search.index.columns import ClassColumn, Integers, Mask
 from roost.search.index.index import Index
 
@@ -17,7 +17,7 @@ EMPTY: Integers = np.empty(0, dtype=np.int64)
 
 
 class Slot:
-    """A part of the request that one provider serves alone."""
+    """What one provider is asked for: a class of the unsuffixed group, or a whole suffixed one."""
 
     def __init__(self, group: "GroupMatcher", demands: Mapping[int, int]) -> None:
         self.group = group
@@ -35,7 +35,7 @@ class Slot:
             span = column.span(first, end)
             fitting = column.row[span][fits_mask(column, span, amount)]
             if number:
-                # In both: rows are sorted and close together, so marking them is quickest.
+                # Rows that are in both are found by marking: they are close together.
                 seen = np.zeros(end - first, dtype=np.bool_)
                 seen[rows - first] = True
                 fitting = fitting[seen[fitting - first]]
@@ -57,14 +57,14 @@ class Slot:
 
 
 class GroupMatcher:
-    """The rules of one group, prepared to be asked for many rows at once."""
+    """The rules of one group, prepared to be checked for many rows at once."""
 
     def __init__(self, index: Index, group: RequestGroup) -> None:
         self.suffix = group.suffix
         self.one_provider = group.one_provider
         required = group.traits.required
-        # Each required set as trait ids. For the unsuffixed group its providers together must
-        # meet them, so that is for `combine` to judge; what is forbidden is forbidden to each.
+        # Each required set as trait ids. The providers of the unsuffixed group must meet them
+        # together, so that is a constraint between slots; what is forbidden is forbidden to each.
         self.required_together: tuple[frozenset[int], ...] = ()
         if not group.one_provider:
             self.required_together = tuple(
@@ -110,7 +110,7 @@ def _rows_allowed(index: Index, group: RequestGroup) -> range | None:
 
 
 class AggregateTest:
-    """A rule on aggregates, prepared to be asked for many rows at once."""
+    """A rule on aggregates, prepared to be checked for many rows at once."""
 
     def __init__(self, index: Index, rule: AggregateRule) -> None:
         sets = index.aggregate_sets
@@ -131,7 +131,7 @@ class AggregateTest:
 
 
 class RootTest:
-    """What the root of a tree must be, prepared to be asked for many roots at once."""
+    """What the root of a tree must be, prepared to be checked for many roots at once."""
 
     def __init__(self, index: Index, query: CandidateQuery) -> None:
         self._index = index
@@ -140,12 +140,36 @@ class RootTest:
         self._aggregates = AggregateTest(index, aggregates) if aggregates else None
 
     def accepted(self, roots: Integers) -> Integers:
-        """Those of the roots that will do."""
+        """Those of the roots that meet the rules."""
         if self._traits is not None:
             roots = roots[self._traits[self._index.rows.traits[roots]]]
         if self._aggregates is not None:
             roots = roots[self._aggregates.accepts(self._index, roots, spanning=False)]
         return roots
+
+
+def matching_providers(index: Index, query: ProviderQuery) -> list[int]:
+    """The rows of the providers that meet a list query, each on its own."""
+    # A listed provider meets every rule alone, just as one that serves a suffixed group.
+    group = RequestGroup(
+        suffix="listed",
+        resources=query.resources,
+        traits=query.traits,
+        aggregates=query.aggregates,
+        in_tree=query.in_tree,
+    )
+    first, end = 0, index.rows.count
+    for key, rows_of in ((query.uuid, index.row_of_uuid), (query.name, index.row_of_name)):
+        if key is not None:
+            row = rows_of.get(key)
+            if row is None:
+                return []
+            first, end = max(first, row), min(end, row + 1)
+    if first >= end:
+        return []
+    (slot,) = GroupMatcher(index, group).slots
+    rows: list[int] = slot.local(index, first, end).tolist()
+    return rows
 
 
 def trait_sets_accepted(index: Index, rule: TraitRule) -> Mask:

@@ -1,4 +1,4 @@
-"""Sharing providers: who lends to which tree."""
+"""Sharing providers: which of them serve which tree."""
 
 from collections.abc import Iterable
 
@@ -9,27 +9,27 @@ from roost.search.index.index import Index
 from roost.search.match import Slot
 
 
-class Lending:
+class SharingByAggregates:
     """For each set of aggregates: the rows that share through one of them, by provider id.
 
-    Rows move as trees change and ids do not, so that all processes have the same order. Kept with
-    the index for as long as the same providers share; sets that are new are added.
+    Rows move as trees change and ids do not, so ordering by id gives all processes the same order.
+    The index caches this as long as the same providers share; new sets are added.
     """
 
     def __init__(self, sharing: Integers) -> None:
         self._sharing = sharing
-        self._known = 0  # how many sets have been looked at
+        self._known = 0  # how many sets have been added
         self.rows: Integers = np.empty(0, dtype=np.int64)
         self.start: Integers = np.empty(0, dtype=np.int64)
         self.count: Integers = np.empty(0, dtype=np.int64)
 
     @classmethod
-    def of(cls, index: Index, sharing: Integers) -> "Lending":
-        lending = index.lending
-        if not isinstance(lending, Lending) or lending._sharing is not sharing:
-            lending = index.lending = cls(sharing)
-        lending._add_new(index)
-        return lending
+    def of(cls, index: Index, sharing: Integers) -> "SharingByAggregates":
+        cached = index.sharing_by_aggregates
+        if not isinstance(cached, SharingByAggregates) or cached._sharing is not sharing:
+            cached = index.sharing_by_aggregates = cls(sharing)
+        cached._add_new(index)
+        return cached
 
     def _add_new(self, index: Index) -> None:
         sets = index.aggregate_sets.members
@@ -51,25 +51,26 @@ def _by_id(index: Index, rows: Iterable[int]) -> list[int]:
     return sorted(rows, key=lambda row: index.ids[row])
 
 
-def lenders_of(index: Index, root: int) -> list[int]:
-    """The rows that share with a tree without standing in it, by provider id."""
+def sharing_with(index: Index, root: int) -> list[int]:
+    """The rows that share with a tree and are not part of it, by provider id."""
     aggregates = index.aggregate_sets.members[int(index.rows.tree_aggregates[root])]
     sharing = {row for name in aggregates for row in index.sharing.get(name, ())}
     return _by_id(index, sharing.difference(index.tree_rows(root)))
 
 
-class Lenders:
-    """The providers that can fill a slot for trees other than their own."""
+class SharingOptions:
+    """The sharing providers that can fill a slot for trees other than their own."""
 
     def __init__(self, index: Index, slot: Slot, sharing: Integers) -> None:
         self._index = index
         self._sharing = sharing
         self._rows = slot.shared(index, sharing) if len(sharing) else sharing
-        # For each set of aggregates: whether a tree with it can borrow; None if nobody lends.
+        # For each set of aggregates: whether one of the providers shares with a tree that has it.
+        # None where there is no such provider.
         self.reach = self._reach(self._rows)
 
-    def reach_of(self, trait_sets: Mask) -> Mask | None:
-        """Like `reach`, of those lenders alone whose traits are among these sets."""
+    def reach_with(self, trait_sets: Mask) -> Mask | None:
+        """Like `reach`, for the providers whose traits are among these sets."""
         return self._reach(self._rows[trait_sets[self._index.rows.traits[self._rows]]])
 
     def _reach(self, rows: Integers) -> Mask | None:
@@ -78,26 +79,26 @@ class Lenders:
         aggregates = {name for row in rows.tolist() for name in self._index.row_aggregates(row)}
         return self._index.aggregate_sets.holding_any(aggregates)
 
-    def added_to(
+    def appended(
         self, local: Integers, start: Integers, count: Integers, roots: Integers
     ) -> tuple[Integers, Integers, Integers]:
-        """The ragged lists of what trees have themselves, each followed by what it can borrow."""
+        """The ragged lists of each tree's own options, each followed by the shared ones."""
         rows = self._index.rows
-        lending = Lending.of(self._index, self._sharing)
+        by_aggregates = SharingByAggregates.of(self._index, self._sharing)
         sets = rows.tree_aggregates[roots]
-        offered = lending.count[sets]
-        borrowed = lending.rows[ragged_range(lending.start[sets], offered)]
-        trees = np.repeat(np.arange(len(roots)), offered)
-        # Who shares need not have what the slot asks for; and what stands in the tree itself is
-        # there already.
-        wanted = (borrowed < roots[trees]) | (borrowed > rows.last[roots][trees])
+        sharing_count = by_aggregates.count[sets]
+        shared = by_aggregates.rows[ragged_range(by_aggregates.start[sets], sharing_count)]
+        trees = np.repeat(np.arange(len(roots)), sharing_count)
+        # A sharing provider need not have what the slot asks for, and one that is part of the
+        # tree is among its own options already.
+        wanted = (shared < roots[trees]) | (shared > rows.last[roots][trees])
         if len(self._rows) < len(self._sharing):
-            wanted &= np.isin(borrowed, self._rows)
-        borrowed = borrowed[wanted]
-        lent = np.bincount(trees[wanted], minlength=len(roots))
-        counts = count + lent
+            wanted &= np.isin(shared, self._rows)
+        shared = shared[wanted]
+        shared_count = np.bincount(trees[wanted], minlength=len(roots))
+        counts = count + shared_count
         begins = np.cumsum(counts) - counts
         flat = np.empty(int(counts.sum()), dtype=np.int64)
         flat[ragged_range(begins, count)] = local[ragged_range(start, count)]
-        flat[ragged_range(begins + count, lent)] = borrowed
+        flat[ragged_range(begins + count, shared_count)] = shared
         return flat, begins, counts

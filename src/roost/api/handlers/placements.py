@@ -17,7 +17,7 @@ from roost.api.versions import Version
 from roost.model import NewConsumer, Placed
 from roost.operations.placement_candidates import IdempotencyKey, PlacementRequest
 from roost.operations.placements import place
-from roost.query import CandidateQuery
+from roost.query import CandidateQuery, OrderBy
 from roost.service.service import Roost
 
 
@@ -37,7 +37,7 @@ def parse(body: Mapping[str, Any], version: Version) -> PlacementRequest:
         apart="spread" in body,
         # To pack is to use a candidate as often as it fits. In any other order each candidate is
         # used once before any is used again.
-        fill=query.order is not None and query.order.by == "pack",
+        fill=query.order is not None and query.order.by is OrderBy.PACK,
         key=_key(body),
     )
 

@@ -26,7 +26,7 @@ from roost.api.parsing.request_groups import parse_groups
 from roost.api.schemas import candidates as schema
 from roost.api.versions import Version
 from roost.errors import UnknownResourceClass
-from roost.query import CandidateQuery, Order, TraitRule
+from roost.query import CandidateQuery, Order, OrderBy, TraitRule
 
 # For every operation that is given such a query.
 WORDINGS: ErrorWordings = {
@@ -108,11 +108,12 @@ def _with_order(parameters: Parameters, query: CandidateQuery) -> CandidateQuery
                 "'after' goes on with an ordered answer: repeat the 'order' of the request."
             )
         return query
-    by, _, seed = text.partition(":")
+    name, _, seed = text.partition(":")
+    by = OrderBy(name)
     if seed and int(seed) > SEED_MAX:
         raise _bad_value(f"The seed in 'order' is larger than {SEED_MAX}. Got: {text}")
     if token is None:
-        drawn = secrets.randbits(_SEED_BITS) if by == "random" and not seed else 0
+        drawn = secrets.randbits(_SEED_BITS) if by is OrderBy.RANDOM and not seed else 0
         return evolve(query, order=Order(by=by, seed=int(seed) if seed else drawn))
     seed_before, cursor = tokens.decode_cursor(token, query, by)
     if seed and int(seed) != seed_before:

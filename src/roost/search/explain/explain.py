@@ -10,8 +10,9 @@ from roost.search.combine import Work
 from roost.search.explain.funnel import Funnel
 from roost.search.explain.relax import Relaxer
 from roost.search.explain.trees import nearest, reason_of
+from roost.search.find import has_candidate
 from roost.search.index.index import Index
-from roost.search.what_if import emptied, has_candidate
+from roost.search.what_if import what_if_empty
 
 
 def explain(
@@ -25,7 +26,7 @@ def explain(
     """Why does this request not fit, and what would let it?
 
     With the row of a root the verdict and the relaxations are about its tree; the funnel is
-    always about the whole cloud. What would let it fit is looked for while it `may_go_on`.
+    always about the whole cloud. Relaxations are searched for as long as `may_go_on` says so.
     """
     work = Work() if work is None else work
     query = evolve(query, limit=None)
@@ -35,10 +36,10 @@ def explain(
     relaxer = Relaxer(index, query, root, work, may_go_on)
     if fits:
         verdict = Verdict.FITS
-    elif has_candidate(emptied(index, query), query, root, work) is False:
+    elif has_candidate(what_if_empty(index, query), query, root=root, work=work) is False:
         verdict = Verdict.NEVER
     else:
-        # Also where nobody knows: never is a long time.
+        # Also if the search gave up, because "never" must be certain.
         verdict = Verdict.NOT_NOW
     return Explanation(
         verdict=verdict,
@@ -48,5 +49,5 @@ def explain(
         tree=tree,
         nearest=nearest(funnel) if tree is None else (),
         relaxations=() if fits else relaxer.relaxations(),
-        complete=relaxer.complete and not funnel.is_cut,
+        complete=relaxer.complete and not funnel.gave_up,
     )

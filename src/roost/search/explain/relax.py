@@ -8,24 +8,23 @@ import numpy as np
 from roost.query import CandidateQuery
 from roost.reasons import Relaxation, Rule, RuleKind
 from roost.search.combine import Work
-from roost.search.explain.rules import rules_of, with_amount, without
+from roost.search.explain.rules import decompose, with_amount, without
+from roost.search.find import has_candidate
 from roost.search.index.columns import CAPACITY_MAX
 from roost.search.index.index import Index
-from roost.search.what_if import has_candidate
 
-# At most so many searches, as long as there is time for them; each costs what a search that finds
-# nothing costs.
+# How many searches are made at most. Each costs as much as a search that finds nothing.
 SEARCHES_MAX = 96
-# So few amounts are all tried from the top; among more the largest is looked for by halving.
+# Up to this many amounts are tried one by one from the largest; more are searched by bisection.
 AMOUNTS_FEW = 16
 
 
 class OutOfSearches(Exception):
-    """All searches that an explanation may make have been made."""
+    """An explanation has made all searches that it may make."""
 
 
 class Relaxer:
-    """Tries a query with one rule less at a time, on the whole cloud or one tree."""
+    """Tries a query without one of its rules at a time, on the whole cloud or on one tree."""
 
     def __init__(
         self,
@@ -47,7 +46,7 @@ class Relaxer:
         """Every one that gives a candidate, the smallest first."""
         found = []
         try:
-            for rule in rules_of(self._query):
+            for rule in decompose(self._query):
                 relaxed = self._relaxed(rule)
                 if relaxed is not None:
                     found.append(relaxed)
@@ -57,7 +56,7 @@ class Relaxer:
 
     def _relaxed(self, rule: Rule) -> Relaxation | None:
         if rule.kind == RuleKind.CAPACITY:
-            # To have more is for the cloud, not for the request.
+            # No rule of the request can be relaxed; the cloud would have to have more.
             return None
         if rule.kind == RuleKind.RESOURCES:
             return self._relaxed_resources(rule)
@@ -66,28 +65,28 @@ class Relaxer:
     def _relaxed_resources(self, rule: Rule) -> Relaxation | None:
         group = next(each for each in self._query.groups if each.suffix == rule.group)
         alone = len(group.resources) == 1
-        # A group that can be served by several providers is none without a class.
-        goes_without = (group.one_provider or not alone) and self._fits(
+        # An unsuffixed group must ask for at least one class.
+        fits_without = (group.one_provider or not alone) and self._fits(
             without(self._query, [rule])
         )
-        # What does not fit without the class does not fit with less of it, unless who gives it is
-        # needed otherwise: for a trait that one of several must have, or to stand above the others.
+        # What does not fit without the class does not fit with less of it, unless the provider is
+        # needed otherwise: for a trait that one of several must have, or as ancestor of the others.
         needed = bool(group.traits.required)
         if group.one_provider:
             needed = bool(group.can_split and self._query.same_subtree)
-        if not goes_without and not needed and (group.one_provider or not alone):
+        if not fits_without and not needed and (group.one_provider or not alone):
             return None
         amount = self._lowered(rule)
         if amount is not None:
             return Relaxation(rule=rule, amount=amount)
-        # Of a group that asks for one class alone nothing would be left.
-        return Relaxation(rule=rule) if goes_without and not alone else None
+        # A group that asks for one class alone would be empty.
+        return Relaxation(rule=rule) if fits_without and not alone else None
 
     def _fits(self, query: CandidateQuery) -> bool:
         if self.searches >= SEARCHES_MAX or not self._may_go_on():
             raise OutOfSearches
         self.searches += 1
-        found = has_candidate(self._index, query, self._root, self._work)
+        found = has_candidate(self._index, query, root=self._root, work=self._work)
         self.complete &= found is not None
         return bool(found)
 
@@ -101,23 +100,23 @@ class Relaxer:
             return self._fits(with_amount(self._query, rule, amount))
 
         if len(amounts) > AMOUNTS_FEW:
-            return _largest_by_halving(amounts, fits)
+            return _largest_by_bisection(amounts, fits)
         return next((amount for amount in reversed(amounts) if fits(amount)), None)
 
     def _amounts(self, rule: Rule) -> Sequence[int]:
-        """The amounts that some provider gives at most, beside what other groups may take."""
+        """The largest amounts that providers can serve, beside what other groups may take."""
         assert rule.amount is not None
         if any(rule.names[0] in group.can_split for group in self._query.groups):
-            # Pieces can add up to anything, and leave anything.
+            # Pieces can add up to any amount.
             return range(1, rule.amount)
         column = self._index.columns.get(self._index.classes.ids[rule.names[0]])
         if column is None:
             return []
-        part = slice(0, column.count)
+        span = slice(0, column.count)
         if self._root is not None and not len(self._index.sharing_rows()):
-            part = column.span(self._root, int(self._index.rows.last[self._root]) + 1)
-        room = np.minimum(column.capacity[part] - column.used[part], column.max_unit[part])
-        step, least = column.step_size[part], column.min_unit[part]
+            span = column.span(self._root, int(self._index.rows.last[self._root]) + 1)
+        room = np.minimum(column.capacity[span] - column.used[span], column.max_unit[span])
+        step, least = column.step_size[span], column.min_unit[span]
         found: set[int] = set()
         for taken in self._taken_beside(rule):
             if taken > CAPACITY_MAX:
@@ -141,10 +140,10 @@ class Relaxer:
         }
 
 
-def _largest_by_halving(amounts: Sequence[int], fits: Callable[[int], bool]) -> int | None:
-    """The largest amount that fits, where less fits wherever more does.
+def _largest_by_bisection(amounts: Sequence[int], fits: Callable[[int], bool]) -> int | None:
+    """The largest amount that fits, assuming that less fits wherever more does.
 
-    Units can make that untrue; what is found fits nevertheless, though more might.
+    Units can break that assumption. Then the amount found fits, but a larger one might too.
     """
     low, high, found = 0, len(amounts) - 1, None
     while low <= high:

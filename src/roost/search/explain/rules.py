@@ -1,6 +1,7 @@
-"""A query as a list of single rules, each of which can be taken out of it."""
+"""Decomposes a query into single rules, each of which can be taken out of it."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import assert_never
 
 from msgspec.structs import replace as evolve
 
@@ -15,10 +16,10 @@ _FORBIDDING = (
 )
 
 
-def rules_of(query: CandidateQuery) -> list[Rule]:
-    """Every rule of a query, in the order in which a funnel asks them.
+def decompose(query: CandidateQuery) -> list[Rule]:
+    """Every rule of a query, in the order in which a funnel applies them.
 
-    What one provider can answer comes before what only a combination of them can.
+    Rules about single providers come before those between several.
     """
     return [
         *_set_rules(RuleKind.ROOT_REQUIRED, RuleKind.ROOT_FORBIDDEN, None, query.root_traits),
@@ -34,13 +35,13 @@ def rules_of(query: CandidateQuery) -> list[Rule]:
 def is_between_slots(rule: Rule) -> bool:
     """Whether only a combination of providers can meet or break the rule."""
     if rule.kind == RuleKind.REQUIRED:
-        # The providers of the unsuffixed group have them together.
+        # The providers of the unsuffixed group meet it together.
         return not rule.group
     return rule.kind in BETWEEN_GROUPS
 
 
 def without(query: CandidateQuery, rules: Iterable[Rule]) -> CandidateQuery:
-    """The query with these rules taken out. Capacity is no part of a query, and stays."""
+    """The query without these rules. Capacity is no part of a query, so it cannot be taken out."""
     for rule in rules:
         query = _without(query, rule)
     return query
@@ -122,7 +123,7 @@ def _without(query: CandidateQuery, rule: Rule) -> CandidateQuery:
         case RuleKind.ISOLATE:
             return evolve(query, isolated=_other_than(query.isolated, rule))
         case RuleKind.SAME_SUBTREE:
-            # Without a subtree there is no elsewhere.
+            # Without a subtree nothing can be outside of it.
             names = frozenset(rule.names)
             return evolve(
                 query,
@@ -134,7 +135,23 @@ def _without(query: CandidateQuery, rule: Rule) -> CandidateQuery:
             return evolve(query, elsewhere=tuple(each for each in query.elsewhere if each != named))
         case RuleKind.CAPACITY:
             return query
-    return _with_group(query, rule, lambda group: _less(group, rule))
+        case RuleKind.RESOURCES:
+            return _with_group(query, rule, lambda group: _less_resources(group, rule))
+        case RuleKind.REQUIRED | RuleKind.FORBIDDEN:
+            return _with_group(
+                query, rule, lambda group: evolve(group, traits=_less_traits(group.traits, rule))
+            )
+        case RuleKind.MEMBER_OF | RuleKind.NOT_MEMBER_OF:
+            return _with_group(
+                query,
+                rule,
+                lambda group: evolve(group, aggregates=_less_aggregates(group.aggregates, rule)),
+            )
+        case RuleKind.IN_TREE:
+            return _with_group(query, rule, lambda group: evolve(group, in_tree=None))
+        case RuleKind.IN_SUBTREE:
+            return _with_group(query, rule, lambda group: evolve(group, in_subtree=None))
+    assert_never(rule.kind)
 
 
 def _other_than(sets: tuple[frozenset[str], ...], rule: Rule) -> tuple[frozenset[str], ...]:
@@ -149,22 +166,9 @@ def _with_group(
     return evolve(query, groups=tuple(groups))
 
 
-def _less(group: RequestGroup, rule: Rule) -> RequestGroup:
-    match rule.kind:
-        case RuleKind.RESOURCES:
-            kept = {
-                name: amount for name, amount in group.resources.items() if name not in rule.names
-            }
-            return evolve(group, resources=kept, can_split=group.can_split.difference(rule.names))
-        case RuleKind.REQUIRED | RuleKind.FORBIDDEN:
-            return evolve(group, traits=_less_traits(group.traits, rule))
-        case RuleKind.MEMBER_OF | RuleKind.NOT_MEMBER_OF:
-            return evolve(group, aggregates=_less_aggregates(group.aggregates, rule))
-        case RuleKind.IN_TREE:
-            return evolve(group, in_tree=None)
-        case RuleKind.IN_SUBTREE:
-            return evolve(group, in_subtree=None)
-    raise AssertionError(rule.kind)
+def _less_resources(group: RequestGroup, rule: Rule) -> RequestGroup:
+    left = {name: amount for name, amount in group.resources.items() if name not in rule.names}
+    return evolve(group, resources=left, can_split=group.can_split.difference(rule.names))
 
 
 def _less_traits(traits: TraitRule, rule: Rule) -> TraitRule:

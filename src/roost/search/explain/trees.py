@@ -1,20 +1,21 @@
 """Why one tree was lost, provider by provider, with numbers."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import assert_never
 
 import numpy as np
 from msgspec.structs import replace as evolve
 
-from roost.reasons import OF_THE_ROOT, ProviderMiss, Rule, RuleKind, TreeReason, UnitLimit
+from roost.reasons import ProviderMiss, Rule, RuleKind, TreeReason, UnitLimit
 from roost.search.explain.funnel import SURVIVES, Funnel
 from roost.search.explain.rules import is_between_slots
 from roost.search.index.columns import CAPACITY_MAX, Integers
 from roost.search.index.index import Index
-from roost.search.index.nodes import IndexedInventory, column_capacity
-from roost.search.sharing import lenders_of
-from roost.search.split.parts import offer_of
+from roost.search.index.providers import IndexedInventory, column_capacity
+from roost.search.sharing import sharing_with
+from roost.search.split.slots import piece_sizes_of
 
-# So many providers of a tree are told about, and so many trees that came near.
+# How many providers of a tree, and how many trees, are reported at most.
 PROVIDERS_MAX = 10
 NEAREST_MAX = 5
 
@@ -50,7 +51,7 @@ def nearest(funnel: Funnel) -> tuple[TreeReason, ...]:
 
 
 def _lacking(funnel: Funnel, stage: int, rule: Rule) -> Integers:
-    """For each root: how much more its own best provider would have to have free."""
+    """For each root: how much more the best provider of its tree would have to have free."""
     assert rule.amount is not None
     index = funnel.index
     end = index.rows.count
@@ -59,17 +60,17 @@ def _lacking(funnel: Funnel, stage: int, rule: Rule) -> Integers:
     if column is None:
         return lacking
     able = np.zeros(end, dtype=np.bool_)
-    for asked_part in funnel.parts_at(stage, rule, after=False):
-        able[asked_part.givers] = True
-    part = slice(0, column.count)
-    rows = column.row[part]
+    for slot in funnel.slots_at(stage, rule, after=False):
+        able[slot.able_rows] = True
+    filled = slice(0, column.count)
+    rows = column.row[filled]
     asked = min(rule.amount, CAPACITY_MAX)
-    free = np.clip(column.capacity[part] - column.used[part], 0, asked)
+    free = np.clip(column.capacity[filled] - column.used[filled], 0, asked)
     if rule.may_split:
-        # What all of the tree have free counts.
-        given = np.zeros(end, dtype=np.int64)
-        np.add.at(given, index.rows.root[rows[able[rows]]], free[able[rows]])
-        return np.maximum(asked - given, 0)
+        # What all providers of the tree have free, added up, counts.
+        free_total = np.zeros(end, dtype=np.int64)
+        np.add.at(free_total, index.rows.root[rows[able[rows]]], free[able[rows]])
+        return np.maximum(asked - free_total, 0)
     least = asked - free
     wanted = able[rows]
     np.minimum.at(lacking, index.rows.root[rows[wanted]], least[wanted])
@@ -82,66 +83,77 @@ def _lacking(funnel: Funnel, stage: int, rule: Rule) -> Integers:
 
 def _misses(funnel: Funnel, stage: int, rule: Rule, root: int) -> Iterable[ProviderMiss]:
     index = funnel.index
-    if rule.kind in (RuleKind.ROOT_REQUIRED, RuleKind.ROOT_FORBIDDEN):
-        return [_miss_of_names(index, root, rule, index.trait_names(root))]
-    if rule.kind in OF_THE_ROOT:
-        return [_miss_of_names(index, root, rule, index.row_aggregates(root))]
-    if rule.kind == RuleKind.CAPACITY:
-        return _misses_together(funnel, rule, root)
-    if is_between_slots(rule):
-        # No provider of its own breaks it, but every combination does.
-        return []
-    rows = _asked_at(funnel, stage, rule, root)
+
+    def misses_of_names(names_of: Callable[[int], Iterable[str]]) -> list[ProviderMiss]:
+        rows = _checked_at(funnel, stage, rule, root)
+        return [_miss_of_names(index, row, rule, names_of(row)) for row in rows]
+
     match rule.kind:
+        case RuleKind.ROOT_REQUIRED | RuleKind.ROOT_FORBIDDEN:
+            return [_miss_of_names(index, root, rule, index.trait_names(root))]
+        case RuleKind.ROOT_MEMBER_OF | RuleKind.ROOT_NOT_MEMBER_OF:
+            return [_miss_of_names(index, root, rule, index.row_aggregates(root))]
         case RuleKind.RESOURCES:
-            class_id = index.classes.ids[rule.names[0]]
-            stocks = {row: index.inventory(class_id, row) for row in rows}
-            misses = [
-                _miss_of_stock(index, row, stock, rule.amount or 0)
-                for row, stock in stocks.items()
-                if stock is not None
-            ]
-            if rule.may_split:
-                return [_with_piece(index, miss, class_id) for miss in misses]
-            return misses
+            return _misses_of_resources(index, _checked_at(funnel, stage, rule, root), rule)
+        case RuleKind.REQUIRED if is_between_slots(rule):
+            # Every combination of providers breaks the rule, but no provider alone.
+            return []
         case RuleKind.REQUIRED | RuleKind.FORBIDDEN:
-            return [_miss_of_names(index, row, rule, index.trait_names(row)) for row in rows]
+            return misses_of_names(index.trait_names)
         case RuleKind.MEMBER_OF | RuleKind.NOT_MEMBER_OF:
-            return [_miss_of_names(index, row, rule, index.row_aggregates(row)) for row in rows]
-    return [ProviderMiss(uuid=index.uuids[row], name=index.names[row]) for row in rows]
+            return misses_of_names(index.row_aggregates)
+        case RuleKind.IN_TREE | RuleKind.IN_SUBTREE:
+            rows = _checked_at(funnel, stage, rule, root)
+            return [ProviderMiss(uuid=index.uuids[row], name=index.names[row]) for row in rows]
+        case RuleKind.GROUP_POLICY | RuleKind.ISOLATE | RuleKind.SAME_SUBTREE | RuleKind.ELSEWHERE:
+            return []
+        case RuleKind.CAPACITY:
+            return _misses_together(funnel, rule, root)
+    assert_never(rule.kind)
 
 
-def _asked_at(funnel: Funnel, stage: int, rule: Rule, root: int) -> list[int]:
-    """The providers that met every rule so far for this tree, and so were asked by the next."""
+def _misses_of_resources(index: Index, rows: Iterable[int], rule: Rule) -> list[ProviderMiss]:
+    class_id = index.classes.ids[rule.names[0]]
+    inventories = {row: index.inventory(class_id, row) for row in rows}
+    misses = [
+        _miss_of_inventory(index, row, inventory, rule.amount or 0)
+        for row, inventory in inventories.items()
+        if inventory is not None
+    ]
+    return [_with_piece(index, miss, class_id) for miss in misses] if rule.may_split else misses
+
+
+def _checked_at(funnel: Funnel, stage: int, rule: Rule, root: int) -> list[int]:
+    """The providers that met every earlier rule for this tree, so that this rule checked them."""
     index = funnel.index
     able: set[int] = set()
-    for part in funnel.parts_at(stage, rule, after=False):
-        able.update(part.rows_of(root, lenders_of(index, root)))
+    for slot in funnel.slots_at(stage, rule, after=False):
+        able.update(slot.rows_of(root, sharing_with(index, root)))
     return sorted(able)
 
 
 def _misses_together(funnel: Funnel, rule: Rule, root: int) -> Iterable[ProviderMiss]:
-    """Who has some of a class that groups together ask for more of than can be had."""
+    """The providers of each class of which the groups together ask for too much."""
     index = funnel.index
     for name in rule.names:
         asked = sum(group.resources.get(name, 0) for group in funnel.query.groups)
-        for row in (*index.tree_rows(root), *lenders_of(index, root)):
-            stock = index.inventory(index.classes.ids[name], row)
-            if stock is not None:
-                yield _miss_of_stock(index, row, stock, asked, name)
+        for row in (*index.tree_rows(root), *sharing_with(index, root)):
+            inventory = index.inventory(index.classes.ids[name], row)
+            if inventory is not None:
+                yield _miss_of_inventory(index, row, inventory, asked, name)
 
 
-def _miss_of_stock(
-    index: Index, row: int, stock: IndexedInventory, amount: int, name: str | None = None
+def _miss_of_inventory(
+    index: Index, row: int, inventory: IndexedInventory, amount: int, name: str | None = None
 ) -> ProviderMiss:
-    capacity = column_capacity(stock)
+    capacity = column_capacity(inventory)
     broken = [
-        part
-        for part, breaks in (
-            (UnitLimit.NOT_FREE, stock.used + amount > capacity),
-            (UnitLimit.BELOW_MIN_UNIT, amount < stock.min_unit),
-            (UnitLimit.ABOVE_MAX_UNIT, amount > stock.max_unit),
-            (UnitLimit.NO_WHOLE_STEP, amount % stock.step_size != 0),
+        limit
+        for limit, breaks in (
+            (UnitLimit.NOT_FREE, inventory.used + amount > capacity),
+            (UnitLimit.BELOW_MIN_UNIT, amount < inventory.min_unit),
+            (UnitLimit.ABOVE_MAX_UNIT, amount > inventory.max_unit),
+            (UnitLimit.NO_WHOLE_STEP, amount % inventory.step_size != 0),
         )
         if breaks
     ]
@@ -150,23 +162,23 @@ def _miss_of_stock(
         name=index.names[row],
         broken=tuple(broken) if name is None else (name,),
         asked=amount,
-        used=stock.used,
+        used=inventory.used,
         capacity=capacity,
-        min_unit=stock.min_unit,
-        max_unit=stock.max_unit,
-        step_size=stock.step_size,
+        min_unit=inventory.min_unit,
+        max_unit=inventory.max_unit,
+        step_size=inventory.step_size,
     )
 
 
 def _with_piece(index: Index, miss: ProviderMiss, class_id: int) -> ProviderMiss:
-    """What the provider gives of an amount that may be split: units bound each piece alone."""
-    found = offer_of(index, class_id, index.row_of_uuid[miss.uuid])
+    """With the largest piece that the provider can serve: units bound each piece alone."""
+    found = piece_sizes_of(index, class_id, index.row_of_uuid[miss.uuid])
     gives = 0 if found is None else min(found.high, miss.asked or 0)
     return evolve(miss, gives=gives, broken=(UnitLimit.NOT_FREE,))
 
 
 def _miss_of_names(index: Index, row: int, rule: Rule, held: Iterable[str]) -> ProviderMiss:
-    """Of what is forbidden only what is there; of what is required all, since none is."""
+    """The names that break the rule: required ones are all missing, forbidden ones are present."""
     wanted = rule.kind in (
         RuleKind.ROOT_REQUIRED,
         RuleKind.ROOT_MEMBER_OF,

@@ -1,10 +1,10 @@
-"""Index + changes -> the next point in time, at a cost that follows the change."""
+"""Index + changes -> the next point in time, at a cost proportional to the change."""
 
 from collections.abc import Iterable
 
 from roost.changes import Changes
 from roost.search.index.index import Index
-from roost.search.index.nodes import Node, column_capacity, nodes_from
+from roost.search.index.providers import IndexedProvider, column_capacity, providers_from
 
 
 def advance(index: Index, changes: Changes) -> None:
@@ -14,9 +14,9 @@ def advance(index: Index, changes: Changes) -> None:
     index.traits.update(rows.trait_names, gone=changes.trait_ids)
     if changes.class_ids or changes.trait_ids:
         # A class can be renamed.
-        index.fragments.clear()
+        index.rendered_summaries.clear()
     if changes.provider_ids:
-        fresh = nodes_from(rows)
+        fresh = providers_from(rows)
         moved = {
             number
             for number in changes.provider_ids
@@ -28,15 +28,16 @@ def advance(index: Index, changes: Changes) -> None:
     for provider_id, generation in changes.generations.items():
         row = index.row_of_id.get(provider_id)
         if row is not None:
-            # Announcements of several writers come in any order; generations only grow.
+            # Changes of several writers arrive in any order, and generations only grow.
             index.rows.generation[row] = max(generation, int(index.rows.generation[row]))
-    index.sweep()
+    index.compact()
 
 
 def is_next(index: Index, sums: Changes) -> bool:
-    """Whether nothing is missing between the index and these sums, for the providers they name.
+    """Whether these sums are the next change of all providers that they name.
 
-    Each moves generations by one step, so a step that is missing is somebody else's.
+    Each change moves a generation by one, so a larger step means that the index has not yet seen
+    the change of another writer.
     """
     rows = index.row_of_id
     return all(
@@ -51,55 +52,55 @@ def _add_usage(index: Index, provider_id: int, class_id: int, amount: int) -> No
     if row is None or column is None:
         return
     position = column.position(row)
-    # Without an inventory there is nothing to show usage of; one that comes back later is read
-    # from the tables with its usage.
+    # Without an inventory there is no usage to show; one that is created later is read from the
+    # tables with its usage.
     if position is not None:
         column.used[position] += amount
-        index.forget_fragments(row)
+        index.drop_summaries(row)
 
 
-def _update_in_place(index: Index, number: int, node: Node | None) -> bool:
-    """Take over new numbers of a provider whose shape stayed; False if its shape changed."""
+def _update_in_place(index: Index, number: int, new: IndexedProvider | None) -> bool:
+    """Update the numbers of a provider; False if its shape changed, so that they cannot be."""
     row = index.row_of_id.get(number)
-    if row is None or node is None:
-        return row is None and node is None
+    if row is None or new is None:
+        return row is None and new is None
     parent = int(index.rows.parent[row])
     same_shape = (
-        node.parent_id == (None if parent < 0 else index.ids[parent])
-        and node.uuid == index.uuids[row]
-        and node.name == index.names[row]
-        and _same_lending(index, row, node)
-        and tuple(stock.class_id for stock in node.stocks) == index.row_classes[row]
+        new.parent_id == (None if parent < 0 else index.ids[parent])
+        and new.uuid == index.uuids[row]
+        and new.name == index.names[row]
+        and _shares_alike(index, row, new)
+        and tuple(each.class_id for each in new.inventories) == index.row_classes[row]
     )
     if not same_shape:
         return False
-    index.forget_fragments(row)
-    index.set_traits(row, node.traits)
-    index.set_aggregates(row, node.aggregates)
-    index.rows.generation[row] = node.generation
-    index.rows.modified[row] = node.modified
-    for stock in node.stocks:
-        column = index.columns[stock.class_id]
+    index.drop_summaries(row)
+    index.set_traits(row, new.traits)
+    index.set_aggregates(row, new.aggregates)
+    index.rows.generation[row] = new.generation
+    index.rows.modified[row] = new.modified
+    for inventory in new.inventories:
+        column = index.columns[inventory.class_id]
         position = column.position(row)
-        column.capacity[position] = column_capacity(stock)
+        column.capacity[position] = column_capacity(inventory)
         for name in ("total", "reserved", "min_unit", "max_unit", "step_size"):
-            getattr(column, name)[position] = getattr(stock, name)
-        column.allocation_ratio[position] = stock.allocation_ratio
-        column.used[position] = stock.used
-        column.modified[position] = stock.modified
+            getattr(column, name)[position] = getattr(inventory, name)
+        column.allocation_ratio[position] = inventory.allocation_ratio
+        column.used[position] = inventory.used
+        column.modified[position] = inventory.modified
     return True
 
 
-def _same_lending(index: Index, row: int, node: Node) -> bool:
-    """Whether the provider lends to the same trees as before; mostly it never lends at all."""
+def _shares_alike(index: Index, row: int, new: IndexedProvider) -> bool:
+    """Whether the provider shares with the same trees as before; most never share at all."""
     traits, aggregates = index.row_traits(row), index.row_aggregates(row)
-    if not index.shares(traits) and not index.shares(node.traits):
+    if not index.shares(traits) and not index.shares(new.traits):
         return True
-    return node.traits == traits and node.aggregates == aggregates
+    return new.traits == traits and new.aggregates == aggregates
 
 
-def _rewrite_trees(index: Index, numbers: Iterable[int], fresh: dict[int, Node]) -> None:
-    """Write anew every tree that one of these providers leaves, enters or changes."""
+def _rewrite_trees(index: Index, numbers: Iterable[int], fresh: dict[int, IndexedProvider]) -> None:
+    """Rewrite every tree that one of these providers leaves, enters or changes."""
     numbers = set(numbers)
     touched = {index.row_of_id[number] for number in numbers if number in index.row_of_id}
     for number in numbers & fresh.keys():
@@ -107,15 +108,15 @@ def _rewrite_trees(index: Index, numbers: Iterable[int], fresh: dict[int, Node])
         if parent_id in index.row_of_id:
             touched.add(index.row_of_id[parent_id])
     roots = {int(index.rows.root[row]) for row in touched}
-    nodes = {}
+    providers = {}
     for root in roots:
         for row in index.tree_rows(root):
-            nodes[index.ids[row]] = index.node(row)
+            providers[index.ids[row]] = index.provider(row)
     for number in numbers:
-        nodes.pop(number, None)
+        providers.pop(number, None)
         if number in fresh:
-            nodes[number] = fresh[number]
+            providers[number] = fresh[number]
     for root in roots:
-        index.kill_tree(root)
+        index.remove_tree(root)
     # In the order in which they would be read from the tables.
-    index.append_trees(nodes[number] for number in sorted(nodes))
+    index.append_trees(providers[number] for number in sorted(providers))

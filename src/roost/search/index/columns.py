@@ -1,4 +1,4 @@
-"""Growing columns of numbers, and tables of interned sets: what the index is made of."""
+"""What the index is made of: growing columns of numbers, and tables of interned sets."""
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,10 +10,10 @@ import numpy.typing as npt
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# Capacity is an exact integer of any size; in a column it is cut here, far above all amounts.
+# Capacity is an exact integer of any size; in a column it is cut off here, far above all amounts.
 CAPACITY_MAX = 2**62
 
-# How many answers a table of sets keeps.
+# How many answers a table of sets caches.
 ANSWERS_MAX = 64
 
 _NOTHING: Mask = np.empty(0, dtype=np.bool_)
@@ -79,7 +79,7 @@ class ClassColumn(Columns):
         super().__init__({name: wide.get(name, np.int32) for name in self.FIELDS})
 
     def position(self, row: int) -> int | None:
-        """Where the inventory of the provider in `row` stands."""
+        """The position of the inventory of the provider in `row`."""
         found = int(np.searchsorted(self.row[: self.count], row))
         if found < self.count and self.row[found] == row:
             return found
@@ -91,13 +91,39 @@ class ClassColumn(Columns):
         return slice(int(low), int(high))
 
 
+class RowColumns(Columns):
+    """What the index knows of each row in numbers."""
+
+    live: Mask
+    generation: Integers
+    parent: Integers  # row, -1 for a root
+    root: Integers  # row
+    last: Integers  # the last row of the provider's subtree
+    traits: Integers  # number of a set in Index.trait_sets
+    aggregates: Integers  # number of a set in Index.aggregate_sets
+    tree_aggregates: Integers  # for a root: those of its whole tree
+    modified: npt.NDArray[np.float64]
+
+    def __init__(self) -> None:
+        # Rows and numbers of sets fit into 32 bits, and there are many of them.
+        small = ("parent", "root", "last", "traits", "aggregates", "tree_aggregates")
+        super().__init__(
+            {
+                "live": bool,
+                "generation": int,
+                **dict.fromkeys(small, np.int32),
+                "modified": float,
+            }
+        )
+
+
 Member = TypeVar("Member")
 
 
 class SetTable(Generic[Member]):
-    """Sets that many rows share, each kept once and known by a number.
+    """Sets that many rows have in common, each stored once and known by a number.
 
-    A rule on sets (such as "has one of these traits") is judged once for each distinct set and
+    A rule on sets (such as "has one of these traits") is evaluated once for each distinct set and
     then looked up for any number of rows at once.
     """
 
@@ -117,8 +143,8 @@ class SetTable(Generic[Member]):
     def holding_any(self, wanted: Iterable[Member]) -> Mask:
         """For each set of the table: whether it holds one of `wanted`.
 
-        Clouds ask the same few questions again and again, so answers are kept; only sets that
-        are new since then are looked at.
+        Clients ask for the same few sets again and again, so answers are cached; only sets that
+        were added since then are compared.
         """
         key = frozenset(wanted)
         known = self._answers.pop(key, _NOTHING)
@@ -128,7 +154,7 @@ class SetTable(Generic[Member]):
                 (not key.isdisjoint(members) for members in new), dtype=np.bool_, count=len(new)
             )
             known = np.concatenate([known, more])
-        # Put last again: the first ones are those that nobody asked for lately.
+        # Move it to the end: the first entry is the one used least recently.
         self._answers[key] = known
         if len(self._answers) > ANSWERS_MAX:
             del self._answers[next(iter(self._answers))]
@@ -136,7 +162,7 @@ class SetTable(Generic[Member]):
 
 
 def bare(numbers: Integers) -> "array[int]":
-    """The numbers for a loop in Python: each is an object only while it is looked at."""
+    """The numbers for a loop in Python: each becomes an object only while the loop is at it."""
     return array("q", numbers.tobytes())
 
 

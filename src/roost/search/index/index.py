@@ -2,9 +2,9 @@
 
 Every provider has a row. The rows of one tree are adjacent and in depth-first order, so that the
 subtree of a provider is the range of rows from its own to `last`, and "is an ancestor of" is two
-comparisons. A tree whose shape changes is written anew at the end and its old rows die; numbers
-that change (usage, generations, totals) change in place. Dead rows are swept out when they
-outnumber the living.
+comparisons. Numbers that change (usage, generations, totals) change in place. A tree whose shape
+changes is appended again and its old rows are marked as removed; when removed rows outnumber the
+live ones, the index is compacted.
 """
 
 from array import array
@@ -12,41 +12,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from roost.changes import NameRow, Rows
 from roost.errors import ProviderNotFound
 from roost.model import SHARING_TRAIT, NamedValue
-from roost.search.index.columns import ClassColumn, Columns, Integers, Mask, SetTable, bare
-from roost.search.index.nodes import IndexedInventory, Node, moment, rows_from
-from roost.search.index.row_lookup import RowTable
-from roost.search.index.tree_layout import Forest
-
-
-class RowColumns(Columns):
-    """What the index knows of each row in numbers."""
-
-    live: Mask
-    generation: Integers
-    parent: Integers  # row, -1 for a root
-    root: Integers  # row
-    last: Integers  # the last row of the provider's subtree
-    traits: Integers  # number of a set in Index.trait_sets
-    aggregates: Integers  # number of a set in Index.aggregate_sets
-    tree_aggregates: Integers  # for a root: those of its whole tree
-    modified: npt.NDArray[np.float64]
-
-    def __init__(self) -> None:
-        # Rows and numbers of sets fit into 32 bits, and there are many of them.
-        small = ("parent", "root", "last", "traits", "aggregates", "tree_aggregates")
-        super().__init__(
-            {
-                "live": bool,
-                "generation": int,
-                **dict.fromkeys(small, np.int32),
-                "modified": float,
-            }
-        )
+from roost.search.index.columns import ClassColumn, Integers, Mask, RowColumns, SetTable, bare
+from roost.search.index.providers import IndexedInventory, IndexedProvider, moment, rows_from
+from roost.search.index.row_lookup import RowLookup
+from roost.search.index.tree_layout import TreeLayout
 
 
 class Catalog:
@@ -82,85 +55,86 @@ class Index:
 
     def clear_rows(self) -> None:
         self.rows = RowColumns()
-        # Of a row that died: 0 and empty.
+        # 0 and empty for a removed row.
         self.ids: array[int] = array("q")
         self.uuids: list[str] = []
         self.names: list[str] = []
         self.row_classes: list[tuple[int, ...]] = []  # class ids of each row, ascending
         self._class_sets: dict[tuple[int, ...], tuple[int, ...]] = {}  # each of them once
-        self.row_of_id: RowTable[int] = RowTable(self.ids)
-        self.row_of_uuid: RowTable[str] = RowTable(self.uuids)
-        self.row_of_name: RowTable[str] = RowTable(self.names)
+        self.row_of_id: RowLookup[int] = RowLookup(self.ids)
+        self.row_of_uuid: RowLookup[str] = RowLookup(self.uuids)
+        self.row_of_name: RowLookup[str] = RowLookup(self.names)
         self.columns: dict[int, ClassColumn] = {}
         self.trait_sets: SetTable[int] = SetTable()
         self.aggregate_sets: SetTable[str] = SetTable()
         # Aggregate -> the rows of the providers that share through it.
         self.sharing: dict[str, set[int]] = {}
-        self._sharing_rows: Integers | None = None  # all of them; None: to be made
-        self.lending: object = None  # what `lend` keeps with the index
-        # Text about whole trees that answers are made of: layout -> root row -> text.
-        self.fragments: dict[str, dict[int, bytes]] = {}
-        self.dead_count = 0
+        self._sharing_rows: Integers | None = None  # all of them; None: not computed yet
+        self.sharing_by_aggregates: object = None  # a cache of `sharing.py`
+        # The summaries of whole trees as answers show them: layout -> root row -> text.
+        self.rendered_summaries: dict[str, dict[int, bytes]] = {}
+        self.removed_count = 0
 
     @classmethod
     def build(cls, rows: Rows) -> "Index":
         index = cls(rows.resource_classes, rows.trait_names)
-        index._append(Forest(rows))
+        index._append(TreeLayout(rows))
         return index
 
     @property
     def live_count(self) -> int:
-        return self.rows.count - self.dead_count
+        return self.rows.count - self.removed_count
 
     # -- writing -------------------------------------------------------------------------------
 
-    def append_trees(self, nodes: Iterable[Node]) -> None:
-        """Write whole trees at the end."""
-        self._append(Forest(rows_from(nodes)))
+    def append_trees(self, providers: Iterable[IndexedProvider]) -> None:
+        """Append whole trees."""
+        self._append(TreeLayout(rows_from(providers)))
 
-    def _append(self, forest: Forest) -> None:
+    def _append(self, layout: TreeLayout) -> None:
         first = self.rows.count
-        traits = [self.trait_sets.number(members) for members in forest.trait_sets()]
-        aggregates = [self.aggregate_sets.number(members) for members in forest.aggregate_sets()]
+        traits = [self.trait_sets.number(members) for members in layout.trait_sets()]
+        aggregates = [self.aggregate_sets.number(members) for members in layout.aggregate_sets()]
         self.rows.extend(
             {
-                "live": np.ones(forest.count, dtype=np.bool_),
-                "generation": forest.generation,
-                "parent": np.where(forest.parent < 0, -1, forest.parent + first),
-                "root": forest.root + first,
-                "last": forest.last + first,
+                "live": np.ones(layout.count, dtype=np.bool_),
+                "generation": layout.generation,
+                "parent": np.where(layout.parent < 0, -1, layout.parent + first),
+                "root": layout.root + first,
+                "last": layout.last + first,
                 "traits": traits,
                 "aggregates": aggregates,
-                "tree_aggregates": self._tree_aggregates(forest, aggregates),
-                "modified": forest.modified,
+                "tree_aggregates": self._tree_aggregates(layout, aggregates),
+                "modified": layout.modified,
             }
         )
-        self.ids.extend(bare(forest.ids))
-        self.uuids.extend(forest.uuids)
-        self.names.extend(forest.names)
-        for table in (self.row_of_id, self.row_of_uuid, self.row_of_name):
-            table.catch_up()
-        stocks = forest.stocks()
-        self.row_classes.extend(map(self.class_set, forest.class_sets(stocks)))
-        for class_id, columns in stocks.by_class(first):
+        self.ids.extend(bare(layout.ids))
+        self.uuids.extend(layout.uuids)
+        self.names.extend(layout.names)
+        for lookup in (self.row_of_id, self.row_of_uuid, self.row_of_name):
+            lookup.add_new_rows()
+        inventories = layout.inventories()
+        self.row_classes.extend(map(self._class_set, layout.class_sets(inventories)))
+        for class_id, columns in inventories.by_class(first):
             self.columns.setdefault(class_id, ClassColumn()).extend(columns)
         sharing = self.trait_sets.holding_any([self.traits.ids.get(SHARING_TRAIT, -1)])
-        for place in np.flatnonzero(sharing[traits]).tolist():
-            self.add_sharing(first + place, self.aggregate_sets.members[aggregates[place]])
+        for position in np.flatnonzero(sharing[traits]).tolist():
+            members = self.aggregate_sets.members[aggregates[position]]
+            self._add_sharing(first + position, members)
 
-    def _tree_aggregates(self, forest: Forest, aggregates: Sequence[int]) -> Integers:
+    def _tree_aggregates(self, layout: TreeLayout, aggregates: Sequence[int]) -> Integers:
         """For each root the number of the set of all aggregates in its tree."""
         found: dict[int, set[str]] = {}
-        for root, number in zip(bare(forest.root), aggregates, strict=True):
+        for root, number in zip(bare(layout.root), aggregates, strict=True):
             if self.aggregate_sets.members[number]:
                 found.setdefault(root, set()).update(self.aggregate_sets.members[number])
-        numbers = np.full(forest.count, self.aggregate_sets.number(()))
+        numbers = np.full(layout.count, self.aggregate_sets.number(()))
         for root, members in found.items():
             numbers[root] = self.aggregate_sets.number(sorted(members))
         return numbers
 
-    def kill_tree(self, root: int) -> None:
-        """Let every row of the tree with this root die."""
+    def remove_tree(self, root: int) -> None:
+        """Mark every row of the tree with this root as removed."""
         last = int(self.rows.last[root])
         for row in range(root, last + 1):
             if self.shares(self.row_traits(row)):
@@ -172,19 +146,19 @@ class Index:
             for class_id in self.row_classes[row]:
                 column = self.columns[class_id]
                 position = column.position(row)
-                # Nothing fits into a negative capacity, so dead rows need no test of their own.
+                # Nothing fits into a negative capacity, so searches need no test for removed rows.
                 column.capacity[position] = -1
             self.row_classes[row] = ()
         self.rows.live[root : last + 1] = False
-        self.forget_fragments(root)
-        self.dead_count += last + 1 - root
+        self.drop_summaries(root)
+        self.removed_count += last + 1 - root
 
     def set_traits(self, row: int, traits: tuple[int, ...]) -> None:
-        """Other traits for a provider that shares neither before nor after."""
+        """Replace the traits of a provider that shares neither before nor after."""
         self.rows.traits[row] = self.trait_sets.number(traits)
 
     def set_aggregates(self, row: int, aggregates: tuple[str, ...]) -> None:
-        """Other aggregates for a provider that shares neither before nor after."""
+        """Replace the aggregates of a provider that shares neither before nor after."""
         number = self.aggregate_sets.number(aggregates)
         if number == self.rows.aggregates[row]:
             return
@@ -194,33 +168,34 @@ class Index:
         self.rows.tree_aggregates[root] = self.aggregate_sets.number(sorted(together))
 
     def shares(self, traits: tuple[int, ...]) -> bool:
-        """Whether a provider with these traits lends what it has to other trees."""
+        """Whether a provider with these traits shares what it has with other trees."""
         return self.traits.ids.get(SHARING_TRAIT) in traits
 
-    def forget_fragments(self, row: int) -> None:
-        """What was written of the tree in which this row stands is no longer true."""
+    def drop_summaries(self, row: int) -> None:
+        """Drop the rendered summaries of this row's tree, because something in it changed."""
         root = int(self.rows.root[row])
-        for kept in self.fragments.values():
-            kept.pop(root, None)
+        for by_root in self.rendered_summaries.values():
+            by_root.pop(root, None)
 
-    def sweep(self) -> None:
-        """Drop the dead rows when they outnumber the living ones."""
-        if self.dead_count <= 1024 or self.dead_count <= self.live_count:
+    def compact(self) -> None:
+        """Drop the removed rows when they outnumber the live ones."""
+        if self.removed_count <= 1024 or self.removed_count <= self.live_count:
             return
-        nodes = [self.node(int(row)) for row in np.flatnonzero(self.live_rows())]
+        providers = [self.provider(int(row)) for row in np.flatnonzero(self.live_rows())]
         self.clear_rows()
-        self.append_trees(nodes)
+        self.append_trees(providers)
 
-    # -- reading -------------------------------------------------------------------------------
-
-    def class_set(self, class_ids: Iterable[int]) -> tuple[int, ...]:
+    def _class_set(self, class_ids: Iterable[int]) -> tuple[int, ...]:
+        """The one object for this set: very many rows have the same."""
         members = tuple(class_ids)
         return self._class_sets.setdefault(members, members)
 
-    def add_sharing(self, row: int, aggregates: Iterable[str]) -> None:
+    def _add_sharing(self, row: int, aggregates: Iterable[str]) -> None:
         self._sharing_rows = None
         for aggregate in aggregates:
             self.sharing.setdefault(aggregate, set()).add(row)
+
+    # -- reading -------------------------------------------------------------------------------
 
     def sharing_rows(self) -> Integers:
         """The rows of every provider that shares, in order."""
@@ -263,7 +238,7 @@ class Index:
         return self.uuids[int(self.rows.root[row])]
 
     def tree_rows(self, row: int) -> range:
-        """The rows of the tree in which this row stands."""
+        """The rows of the tree that this row belongs to."""
         root = int(self.rows.root[row])
         return range(root, int(self.rows.last[root]) + 1)
 
@@ -289,18 +264,18 @@ class Index:
         )
 
     def free(self, class_id: int, row: int) -> int:
-        """What is free of an inventory that is there; less than nothing if it was cut since."""
+        """What is free of an inventory that exists; negative if it shrank below its usage."""
         column = self.columns[class_id]
         position = column.position(row)
         return int(column.capacity[position] - column.used[position])
 
     def inventories(self, row: int) -> list[IndexedInventory]:
         found = (self.inventory(class_id, row) for class_id in self.row_classes[row])
-        return [stock for stock in found if stock is not None]
+        return [inventory for inventory in found if inventory is not None]
 
-    def node(self, row: int) -> Node:
+    def provider(self, row: int) -> IndexedProvider:
         parent = int(self.rows.parent[row])
-        return Node(
+        return IndexedProvider(
             id=self.ids[row],
             uuid=self.uuids[row],
             name=self.names[row],
@@ -309,27 +284,29 @@ class Index:
             modified=float(self.rows.modified[row]),
             traits=self.row_traits(row),
             aggregates=self.row_aggregates(row),
-            stocks=tuple(self.inventories(row)),
+            inventories=tuple(self.inventories(row)),
         )
 
     def contents(self) -> dict[str, Any]:
         """All that the index holds, by UUID and name: two indexes of one world compare equal."""
-        living = np.flatnonzero(self.live_rows()).tolist()
+        live = np.flatnonzero(self.live_rows()).tolist()
         return {
             "resource classes": dict(self.classes.ids),
             "traits": dict(self.traits.ids),
-            "providers": {self.uuids[row]: (self.node(row), self.root_uuid(row)) for row in living},
+            "providers": {
+                self.uuids[row]: (self.provider(row), self.root_uuid(row)) for row in live
+            },
             # Pages go on in the order of rows, in whichever process.
             "trees": {
                 self.uuids[row]: [self.uuids[each] for each in self.tree_rows(row)]
-                for row in living
+                for row in live
                 if self.rows.parent[row] < 0
             },
             "tree aggregates": {
                 self.uuids[row]: set(
                     self.aggregate_sets.members[int(self.rows.tree_aggregates[row])]
                 )
-                for row in living
+                for row in live
                 if self.rows.parent[row] < 0
             },
             "sharing": {

@@ -1,7 +1,7 @@
-"""Whole trees on their way into the index: rows of the tables in, columns in depth-first order out.
+"""Rows of the tables in, columns of whole trees in depth-first order out.
 
-All providers of a cloud pass through here when a process starts, so nothing is done for a row by
-itself that can be done for all rows at once.
+All providers of a cloud pass through here when a process starts, so nothing is done row by row that
+can be done for all rows at once.
 """
 
 from array import array
@@ -25,8 +25,8 @@ from roost.search.index.columns import CAPACITY_MAX, Integers, bare
 Numbers = npt.NDArray[Any]
 
 
-class Forest:
-    """The providers among some rows, each known by its place in depth-first order."""
+class TreeLayout:
+    """Whole trees of providers, each provider known by its position in depth-first order."""
 
     def __init__(self, rows: Rows) -> None:
         ids, uuids, names, generation, _, parents, modified = _columns(
@@ -34,53 +34,55 @@ class Forest:
         )
         # No provider has the id 0.
         parent_ids = np.array([parent or 0 for parent in parents], dtype=np.int64)
-        order = np.asarray(_depth_first(bare(_Places(np.asarray(ids)).of(parent_ids))))
+        order = np.asarray(_depth_first(bare(_Positions(np.asarray(ids)).of(parent_ids))))
         self.count = len(order)
         self.ids: Integers = np.asarray(ids)[order]
-        self.uuids: list[str] = [uuids[place] for place in bare(order)]
-        self.names: list[str] = [names[place] for place in bare(order)]
+        self.uuids: list[str] = [uuids[position] for position in bare(order)]
+        self.names: list[str] = [names[position] for position in bare(order)]
         self.generation: Integers = np.asarray(generation)[order]
         self.modified: Numbers = np.asarray(modified)[order]
-        self._places = _Places(self.ids)
-        self.parent = self._places.of(parent_ids[order])  # -1 for a root
-        # Trees are adjacent: the root of each place is the last one that came.
-        everyone = np.arange(self.count)
-        self.root: Integers = np.maximum.accumulate(np.where(self.parent < 0, everyone, 0))
+        self._positions = _Positions(self.ids)
+        self.parent = self._positions.of(parent_ids[order])  # -1 for a root
+        # The rows of a tree are adjacent: the root of each position is the last root before it.
+        numbers = np.arange(self.count)
+        self.root: Integers = np.maximum.accumulate(np.where(self.parent < 0, numbers, 0))
         self.last = _last(bare(self.parent))
         self._rows = rows
 
     def trait_sets(self) -> Iterator[tuple[int, ...]]:
-        """For each place its trait ids, ascending."""
+        """For each position its trait ids, ascending."""
         owners, traits = self._owned(self._rows.traits, TRAIT_KINDS)
         order = np.lexsort((traits, owners))
         return self._grouped(owners[order], bare(traits[order]))
 
     def aggregate_sets(self) -> Iterator[tuple[str, ...]]:
-        """For each place its aggregates, in the order in which they came."""
+        """For each position its aggregates, in the order in which they came."""
         owners, aggregates = self._owned(self._rows.aggregates, AGGREGATE_KINDS)
         order = np.argsort(owners, kind="stable")
         return self._grouped(owners[order], aggregates[order].tolist())
 
-    def stocks(self) -> "Stocks":
+    def inventories(self) -> "InventoryColumns":
         owners, classes, *numbers = self._owned(self._rows.inventories, INVENTORY_KINDS)
-        return Stocks(owners, classes, numbers, self._owned(self._rows.usages, USAGE_KINDS))
+        return InventoryColumns(
+            owners, classes, numbers, self._owned(self._rows.usages, USAGE_KINDS)
+        )
 
-    def class_sets(self, stocks: "Stocks") -> Iterator[tuple[int, ...]]:
-        """For each place the ids of the classes it has an inventory of, ascending."""
-        order = np.argsort(stocks.owners, kind="stable")
-        return self._grouped(stocks.owners[order], bare(stocks.classes[order]))
+    def class_sets(self, inventories: "InventoryColumns") -> Iterator[tuple[int, ...]]:
+        """For each position the ids of the classes it has an inventory of, ascending."""
+        order = np.argsort(inventories.owners, kind="stable")
+        return self._grouped(inventories.owners[order], bare(inventories.classes[order]))
 
     def _owned(self, rows: Sequence[Any], kinds: str) -> list[Numbers]:
-        """The columns of rows that begin with a provider's id, with its place instead.
+        """The columns of rows that begin with a provider's id, with its position instead.
 
-        Without the rows of providers that are not here: nothing in the tables forbids them.
+        Rows of unknown providers are left out: nothing in the tables forbids them.
         """
         ids, *others = _columns(rows, kinds)
-        places = self._places.of(ids)
-        here = places >= 0
+        positions = self._positions.of(ids)
+        here = positions >= 0
         objects = {"-": object}
         return [
-            places[here],
+            positions[here],
             *(
                 np.asarray(column, dtype=objects.get(kind))[here]
                 for kind, column in zip(kinds[1:], others, strict=True)
@@ -88,15 +90,15 @@ class Forest:
         ]
 
     def _grouped(self, owners: Integers, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """For each place its values; `owners` ascend."""
+        """For each position its values; `owners` ascend."""
         start = 0
         for end in bare(np.searchsorted(owners, np.arange(self.count), side="right")):
             yield tuple(values[start:end])
             start = end
 
 
-class Stocks:
-    """Inventories, by class and then by place."""
+class InventoryColumns:
+    """Inventories of many providers, by class and then by position."""
 
     def __init__(
         self,
@@ -131,29 +133,29 @@ class Stocks:
             yield class_id, {**columns, "row": columns["row"] + first_row}
 
     def _used(self, owners: Integers, classes: Integers, amounts: Integers) -> Integers:
-        """What is used of each; usage without an inventory is nowhere to be seen."""
-        found = _Places(_pair(self.classes, self.owners)).of(_pair(classes, owners))
+        """What is used of each; usage without an inventory is left out."""
+        found = _Positions(_pair(self.classes, self.owners)).of(_pair(classes, owners))
         used = np.zeros(len(self.owners), dtype=np.int64)
         used[found[found >= 0]] = amounts[found >= 0]
         return used
 
 
-class _Places:
-    """Where in a column a number stands."""
+class _Positions:
+    """The positions of numbers in a column."""
 
     def __init__(self, column: Integers) -> None:
         self._order = np.argsort(column, kind="stable")
         self._sorted = column[self._order]
 
     def of(self, wanted: npt.ArrayLike) -> Integers:
-        """The place of each; -1 for one that is not there."""
+        """The position of each; -1 for one that is missing."""
         numbers = np.asarray(wanted, dtype=np.int64)
         if not len(self._sorted):
             return np.full(len(numbers), -1)
         found = np.searchsorted(self._sorted, numbers)
         found[found == len(self._sorted)] = 0
-        places: Integers = np.where(self._sorted[found] == numbers, self._order[found], -1)
-        return places
+        positions: Integers = np.where(self._sorted[found] == numbers, self._order[found], -1)
+        return positions
 
 
 def _pair(first: Integers, second: Integers) -> Integers:
@@ -167,33 +169,36 @@ def _columns(rows: Sequence[Any], kinds: str) -> list[Any]:
     return table.columns
 
 
+# Stands for "no provider" among positions.
+_NONE = -1
+
+
 def _depth_first(parents: Sequence[int]) -> Sequence[int]:
-    """The places of providers in depth-first order, given the places of their parents."""
-    nobody = -1
-    next_sibling = array("q", [nobody]) * len(parents)
-    first_child = array("q", [nobody]) * (len(parents) + 1)  # those of nobody, the roots, at -1
-    for place in range(len(parents) - 1, -1, -1):
-        next_sibling[place] = first_child[parents[place]]
-        first_child[parents[place]] = place
+    """The positions of providers in depth-first order, given the positions of their parents."""
+    next_sibling = array("q", [_NONE]) * len(parents)
+    first_child = array("q", [_NONE]) * (len(parents) + 1)  # the first root at -1
+    for position in range(len(parents) - 1, -1, -1):
+        next_sibling[position] = first_child[parents[position]]
+        first_child[parents[position]] = position
     order = array("q")
     # Without recursion: a tree may be deeper than Python's stack.
-    stack = [first_child[nobody]]
+    stack = [first_child[_NONE]]
     while stack:
-        place = stack.pop()
-        if place != nobody:
-            order.append(place)
-            stack += (next_sibling[place], first_child[place])
+        position = stack.pop()
+        if position != _NONE:
+            order.append(position)
+            stack += (next_sibling[position], first_child[position])
     return order
 
 
 def _last(parents: Sequence[int]) -> Integers:
-    """The last place of each subtree, given the parents in depth-first order."""
+    """The last position of each subtree, given the parents in depth-first order."""
     last = array("q", range(len(parents)))
-    # Children before parents: each hands up where its own subtree ends.
-    for place in range(len(parents) - 1, -1, -1):
-        parent = parents[place]
-        if parent >= 0 and last[parent] < last[place]:
-            last[parent] = last[place]
+    # Children before parents: the end of a subtree is passed up to the parent.
+    for position in range(len(parents) - 1, -1, -1):
+        parent = parents[position]
+        if parent >= 0 and last[parent] < last[position]:
+            last[parent] = last[position]
     return np.asarray(last)
 
 

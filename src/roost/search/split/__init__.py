@@ -1,1 +1,1 @@
-"""Searches in which several providers of a tree may give an amount together: `can_split`."""
+"""The search in which several providers of a tree may serve an amount together: `can_split`."""

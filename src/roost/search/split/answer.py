@@ -1,25 +1,25 @@
-"""Ways with amounts that are split -> the answer."""
+"""Ways in which amounts are split -> the answer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from roost.model import Candidate
 from roost.query import CandidateQuery
 from roost.search.answer import SEPARATOR, Answer, Layout
+from roost.search.constraints import Pieces
 from roost.search.index.columns import Integers
 from roost.search.index.index import Index
 from roost.search.match import EMPTY
-from roost.search.split.parts import Pieces
 
-# What fills each part.
-Way = tuple[Pieces, ...]
+# What fills each slot.
+SplitWay = tuple[Pieces, ...]
 
 
-def amounts_of(way: Way) -> dict[tuple[int, int], int]:
+def amounts_of(slots: Iterable[Pieces]) -> dict[tuple[int, int], int]:
     """What a candidate takes: (row, class id) -> amount."""
     amounts: dict[tuple[int, int], int] = {}
-    for pieces in way:
+    for pieces in slots:
         for piece in pieces:
             for class_id, amount in piece.resources.items():
                 key = piece.row, class_id
@@ -28,9 +28,9 @@ def amounts_of(way: Way) -> dict[tuple[int, int], int]:
 
 
 class SplitAnswer(Answer):
-    """Like other answers, of candidates that differ in what they take."""
+    """An answer whose candidates may take different amounts, so that they have no common shape."""
 
-    def __init__(self, index: Index, query: CandidateQuery, ways: Sequence[Way]) -> None:
+    def __init__(self, index: Index, query: CandidateQuery, ways: Sequence[SplitWay]) -> None:
         super().__init__(index, query, (), EMPTY)
         self.split_ways = ways
         self.count = len(ways)
@@ -39,7 +39,7 @@ class SplitAnswer(Answer):
     def candidates(self) -> tuple[Candidate, ...]:
         return tuple(map(self._candidate_of, self.split_ways))
 
-    def _candidate_of(self, way: Way) -> Candidate:
+    def _candidate_of(self, way: SplitWay) -> Candidate:
         uuids, names = self._index.uuids, self._index.classes.names
         allocations: dict[str, dict[str, int]] = {}
         for (row, class_id), amount in amounts_of(way).items():

@@ -1,30 +1,42 @@
 """The ways of one tree to serve a request whose amounts may be split."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from itertools import islice, permutations
+from typing import assert_never
 
 from roost.query import CandidateQuery
+from roost.search.constraints import Constraint, Pieces, Room
 from roost.search.index.index import Index
-from roost.search.sharing import lenders_of
-from roost.search.split.answer import Way, amounts_of
-from roost.search.split.parts import Part, Pieces, parts_of
+from roost.search.request_constraints import RequestConstraints
+from roost.search.sharing import sharing_with
+from roost.search.split.answer import SplitWay, amounts_of
 from roost.search.split.pieces import PIECES_MAX
-from roost.search.split.rules import Judge, SplitRules
+from roost.search.split.slots import SplitSlot, slots_of
 
-# Nobody looks ahead here, so many groups could be tried against each other for ever. Beyond so many
-# choices a tree, and then the search, is left with what was found: always the same, so that pages
-# go on as they began.
+# This search does not look ahead, so a request with many groups could take for ever. After these
+# numbers of choices it gives up a tree, and then the whole search, with what it found so far. The
+# limits count choices and not time, so that the search stops at the same point for every page.
 STEPS_OF_TREE_FREE = 100
 STEPS_OF_TREE_MAX = 20_000
 STEPS_MAX = 500_000
-# How often it is asked whether there is time to go on.
-STEPS_BETWEEN_LOOKS = 256
-# So many orders in which parts are split one after the other.
+# How many choices are tried between two checks of the deadline.
+STEPS_PER_CHECK = 256
+# How many orders are tried in which slots are split one after the other.
 ORDERS_MAX = 24
 
 
+class SplitKind(StrEnum):
+    """Which splits a way has. A tree that has ways of the first kind does not use the second."""
+
+    # Of each amount alone: no provider could be left out.
+    MINIMAL = "minimal"
+    # Within what other slots leave, and with providers that could be left out of an amount alone.
+    NOT_MINIMAL = "not minimal"
+
+
 class SplitRequest:
-    """What is asked of each tree, and how many choices may still be tried in all of them."""
+    """The request, prepared for every tree, and how many choices may still be tried in all."""
 
     def __init__(
         self,
@@ -35,83 +47,105 @@ class SplitRequest:
         may_go_on: Callable[[], bool],
     ) -> None:
         self.index = index
-        self.parts, matchers = parts_of(index, query)
-        self.rules = SplitRules(index, query, self.parts, matchers, together=together)
+        self.slots = slots_of(index, query)
+        matched = [each.slot for each in self.slots]
+        self.constraints = RequestConstraints(index, query, matched, together=together)
+        self.steps_in_order = self.constraints.steps(range(len(self.slots)))
         self.together = together
-        self.compete = together and any(
-            len(asking) > 1 and any(self.parts[number].may_split for number in asking)
-            for asking in self.rules.asking().values()
-        )
-        self.needs_traits = any(matcher.required_together for matcher in matchers)
+        self.compete = together and self._has_contended_split()
+        self.needs_traits = bool(self.constraints.traits_among_providers)
         self.needs_subtree = bool(query.same_subtree)
-        # How many pieces more than parts there can be.
-        self.extra_max = sum(part.may_split for part in self.parts) * (PIECES_MAX - 1)
+        # How many pieces more than slots there can be.
+        self.extra_max = sum(each.may_split for each in self.slots) * (PIECES_MAX - 1)
         self.steps = 0  # choices tried
-        self.is_cut = False  # whether it gave up somewhere, so that ways may be missing
+        self.gave_up = False  # whether it gave up somewhere, so that ways may be missing
         self._steps_left = STEPS_MAX
         self._may_go_on = may_go_on
+        self._rooms: dict[int, Room] = {}
+
+    def _has_contended_split(self) -> bool:
+        """Whether several slots ask for a class of which an amount may be split."""
+        asked = [class_id for each in self.slots for class_id in each.slot.demands]
+        return any(
+            asked.count(class_id) > 1
+            for each in self.slots
+            if each.may_split
+            for class_id in each.slot.demands
+        )
+
+    def room(self, class_id: int) -> Room:
+        if class_id not in self._rooms:
+            self._rooms[class_id] = Room(self.index, class_id)
+        return self._rooms[class_id]
 
     def goes_on(self, steps_of_tree: int) -> bool:
         """Whether one more choice may be tried."""
         self.steps += 1
-        # What a tree can have in any case is no reason to stop.
+        # The first choices of each tree are free, so that every tree gets its chance.
         self._steps_left -= steps_of_tree > STEPS_OF_TREE_FREE
-        if self.steps % STEPS_BETWEEN_LOOKS == 0 and not self._may_go_on():
+        if self.steps % STEPS_PER_CHECK == 0 and not self._may_go_on():
             self._steps_left = 0
         goes_on = steps_of_tree <= STEPS_OF_TREE_MAX and self._steps_left > 0
-        self.is_cut |= not goes_on
+        self.gave_up |= not goes_on
         return goes_on
 
 
 class TreeWays:
-    """The ways of one tree; splits are looked for when they are asked for."""
+    """The ways of one tree; splits are made on demand."""
 
     def __init__(self, request: SplitRequest, root: int) -> None:
         self._request = request
         self._root = root
-        lenders = lenders_of(request.index, root)
-        self._options = [_Options(part, root, lenders) for part in request.parts]
-        # How many pieces more than one the parts from each on may have, at most.
+        sharing = sharing_with(request.index, root)
+        self._options = [_Options(slot, root, sharing) for slot in request.slots]
+        # How many pieces more than one the slots from each on may have, at most.
         most = [options.extra_max for options in self._options]
         self._extra_left = [sum(most[number:]) for number in range(len(most) + 1)]
         self._steps = 0
 
-    def least(self, extra: int) -> Iterator[Way]:
-        """With splits from which no provider could be left out: so many pieces more than parts."""
+    def ways(self, kind: SplitKind, extra: int) -> Iterator[SplitWay]:
+        """The ways with splits of this kind that have `extra` pieces more than slots."""
+        match kind:
+            case SplitKind.MINIMAL:
+                return self._minimal(extra)
+            case SplitKind.NOT_MINIMAL:
+                return self._not_minimal(extra)
+        assert_never(kind)
+
+    def _minimal(self, extra: int) -> Iterator[SplitWay]:
         must_be_whole = (each for each in self._options if not (extra and each.extra_max))
         if extra > self._extra_left[0] or not all(each.whole for each in must_be_whole):
             return iter(())
         return self._extended([], extra)
 
-    def others(self, extra: int) -> Iterator[Way]:
-        """With splits that are none of an amount alone, where they can be all that will do."""
+    def _not_minimal(self, extra: int) -> Iterator[SplitWay]:
         request = self._request
-        if extra > self._extra_left[0] or not self._may_have_others():
+        if extra > self._extra_left[0] or not self._may_need_more():
             return
-        whole = [number for number, part in enumerate(request.parts) if not part.may_split]
-        split = [number for number, part in enumerate(request.parts) if part.may_split]
-        # What one leaves another can take: whose turn comes first makes a difference.
+        whole = [number for number, slot in enumerate(request.slots) if not slot.may_split]
+        split = [number for number, slot in enumerate(request.slots) if slot.may_split]
+        # A slot takes from what earlier ones leave, so the order makes a difference.
         orders = permutations(split) if request.compete else [split]
         for some in islice(orders, ORDERS_MAX):
             order = (*whole, *some)
-            yield from self._filled(order, request.rules.judges(order), {}, extra)
+            yield from self._filled(order, request.constraints.steps(order), {}, extra)
 
-    def _may_have_others(self) -> bool:
-        """Whether parts compete, or a provider more brings a trait or stands above the others."""
+    def _may_need_more(self) -> bool:
+        """Whether slots compete, or one more provider brings a trait or is above the others."""
         request = self._request
         if request.compete or request.needs_traits:
             return True
         return request.needs_subtree and any(
-            part.may_split and part.has_givers_above_others(self._root) for part in request.parts
+            slot.may_split and slot.has_nested_providers(self._root) for slot in request.slots
         )
 
     def _goes_on(self) -> bool:
         self._steps += 1
         return self._request.goes_on(self._steps)
 
-    # -- the least splits, each part on its own ------------------------------------------------
+    # -- minimal splits, each slot on its own --------------------------------------------------
 
-    def _extended(self, way: list[Pieces], extra: int) -> Iterator[Way]:
+    def _extended(self, way: list[Pieces], extra: int) -> Iterator[SplitWay]:
         number = len(way)
         if number == len(self._options):
             yield tuple(way)
@@ -123,61 +157,62 @@ class TreeWays:
             if left > self._extra_left[number + 1]:
                 continue
             way.append(pieces)
-            if self._request.rules.allow(way):
+            if all(check.allows(way) for check in self._request.steps_in_order[number]):
                 yield from self._extended(way, left)
             way.pop()
 
-    # -- other splits, each part beside those before it ----------------------------------------
+    # -- other splits, each slot within what those before it leave -----------------------------
 
     def _filled(
         self,
         order: Sequence[int],
-        judges: Sequence[Sequence[Judge]],
+        steps: Sequence[Sequence[Constraint]],
         way: dict[int, Pieces],
         extra: int,
-    ) -> Iterator[Way]:
+    ) -> Iterator[SplitWay]:
         if len(way) == len(order):
             if not extra:
                 yield tuple(way[number] for number in sorted(order))
             return
         number = order[len(way)]
-        for pieces in self._pieces_beside(number, way):
+        for pieces in self._pieces_within(number, way):
             if not self._goes_on():
                 return
             if len(pieces) - 1 > extra:
                 continue
             way[number] = pieces
-            if all(judge(way) for judge in judges[len(way) - 1]):
-                yield from self._filled(order, judges, way, extra - len(pieces) + 1)
+            if all(check.allows(way) for check in steps[len(way) - 1]):
+                yield from self._filled(order, steps, way, extra - len(pieces) + 1)
             del way[number]
 
-    def _pieces_beside(self, number: int, way: Mapping[int, Pieces]) -> Iterator[Pieces]:
-        """What fills a part, split as what others take leaves it."""
+    def _pieces_within(self, number: int, way: Mapping[int, Pieces]) -> Iterator[Pieces]:
+        """What fills a slot within the room that the filled slots leave."""
         yield from self._options[number].whole
-        part = self._request.parts[number]
-        if not part.may_split:
+        slot = self._request.slots[number]
+        if not slot.may_split:
             return
-        ((class_id, _),) = part.slot.demands.items()
-        taken = amounts_of(tuple(way.values())) if self._request.together else {}
+        ((class_id, _),) = slot.slot.demands.items()
+        taken = amounts_of(way.values()) if self._request.together else {}
+        whole_room = self._request.room(class_id)
 
         def room(row: int) -> int:
-            return self._request.rules.room(row, class_id) - taken.get((row, class_id), 0)
+            return whole_room.of_row(row) - taken.get((row, class_id), 0)
 
-        yield from part.split_beside(self._root, room)
+        yield from slot.split_within(self._root, room)
 
 
 class _Options:
-    """What can fill one part in one tree, those with the fewest pieces first."""
+    """What can fill one slot in one tree, those with the fewest pieces first."""
 
-    def __init__(self, part: Part, root: int, lenders: Sequence[int]) -> None:
-        self.whole = part.whole(root, lenders)
-        self.extra_max = part.pieces_max(root) - 1
-        self._more = part.split(root) if self.extra_max else iter(())
-        self._split: list[Pieces] = []  # as far as they were asked for
+    def __init__(self, slot: SplitSlot, root: int, sharing: Sequence[int]) -> None:
+        self.whole = slot.whole(root, sharing)
+        self.extra_max = slot.pieces_max(root) - 1
+        self._more = slot.split(root) if self.extra_max else iter(())
+        self._split: list[Pieces] = []  # those that have been made
         self._ahead: Pieces | None = None
 
     def up_to(self, extra: int) -> Iterator[Pieces]:
-        """With at most so many pieces more than one."""
+        """With at most `extra` pieces more than one."""
         yield from self.whole
         number = 0
         while extra and (number < len(self._split) or self._read(extra)):
@@ -187,7 +222,7 @@ class _Options:
             number += 1
 
     def _read(self, extra: int) -> bool:
-        """Whether there is one split more of that size."""
+        """Make one more split with at most `extra` pieces more than one; False if there is none."""
         if self._ahead is None:
             self._ahead = next(self._more, None)
         if self._ahead is None or len(self._ahead) - 1 > extra:

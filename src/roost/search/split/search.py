@@ -1,4 +1,7 @@
-"""Searches in which amounts may be split: tree by tree, those with the fewest pieces first."""
+"""The search for requests whose amounts may be split: tree by tree, the fewest pieces first.
+
+It works one tree at a time and in plain Python, because few requests ask for it.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -9,12 +12,8 @@ from roost.search.index.columns import Integers, Mask
 from roost.search.index.index import Index
 from roost.search.match import RootTest
 from roost.search.order import in_order, ranks_of
-from roost.search.split.answer import SplitAnswer, Way, amounts_of
-from roost.search.split.ways import SplitRequest, TreeWays
-
-# A tree that can serve with the least splits does not serve with others.
-Kind = Callable[[TreeWays, int], Iterator[Way]]
-KINDS: tuple[Kind, ...] = (TreeWays.least, TreeWays.others)
+from roost.search.split.answer import SplitAnswer, SplitWay, amounts_of
+from roost.search.split.ways import SplitKind, SplitRequest, TreeWays
 
 
 class SplitSearch:
@@ -29,7 +28,11 @@ class SplitSearch:
         together: bool = True,
         may_go_on: Callable[[], bool] = lambda: True,
     ) -> None:
-        """On behalf of all trees or of one; groups compete for what there is if `together`."""
+        """For all trees, or for the one with this root.
+
+        Groups compete for what is free if `together`; if not, each is served on its own. The
+        search gives up when it may not go on.
+        """
         self._index = index
         self._query = query
         self._root = root
@@ -38,9 +41,9 @@ class SplitSearch:
         self._trees: dict[int, TreeWays] = {}
 
     @property
-    def is_cut(self) -> bool:
-        """Whether it gave up somewhere, so that ways may be missing."""
-        return self._request.is_cut
+    def gave_up(self) -> bool:
+        """Whether the search gave up somewhere, so that ways may be missing."""
+        return self._request.gave_up
 
     @property
     def steps(self) -> int:
@@ -49,31 +52,31 @@ class SplitSearch:
 
     def find(self, limit: int | None) -> SplitAnswer:
         """Every candidate, or one page of them."""
-        ways: list[Way] = []
+        ways: list[SplitWay] = []
         after, last, following = self._query.after, None, None
-        for position, way in self._distinct():
-            if after is not None and position.key <= after.key:
+        for cursor, way in self._distinct():
+            if after is not None and cursor.key <= after.key:
                 continue
             if limit is not None and len(ways) == limit:
                 following = last
                 break
             ways.append(way)
-            last = position
+            last = cursor
         answer = SplitAnswer(self._index, self._query, ways)
         if self._query.order is not None:
             answer.next = following
         return answer
 
-    def having_a_way(self, roots: Integers) -> Mask:
-        """Which of these trees, whose roots are as they should be, have a candidate at all."""
+    def has_way(self, roots: Integers) -> Mask:
+        """Which of these trees, whose roots meet the rules, have a candidate at all."""
         found = np.zeros(len(roots), dtype=np.bool_)
         for number in np.flatnonzero(self._may_fill(roots)).tolist():
             tree = TreeWays(self._request, int(roots[number]))
             found[number] = any(
                 True
-                for kind in KINDS
+                for kind in SplitKind
                 for extra in range(self._request.extra_max + 1)
-                for _ in kind(tree, extra)
+                for _ in tree.ways(kind, extra)
             )
         return found
 
@@ -88,34 +91,35 @@ class SplitSearch:
         if query.order is None:
             ranks = roots.astype(np.float64)
         else:
-            ranks = ranks_of(index, query.order, [part.slot for part in self._request.parts], roots)
+            slots = [each.slot for each in self._request.slots]
+            ranks = ranks_of(index, query.order, slots, roots)
         self._ranks = dict(zip(roots.tolist(), ranks.tolist(), strict=True))
         found: list[int] = roots[in_order(index, roots, ranks)].tolist()
         return found
 
     def _may_fill(self, roots: Integers) -> Mask:
-        """Which trees may fill every part on its own."""
+        """Which trees may fill every slot on its own."""
         able = np.ones(len(roots), dtype=np.bool_)
-        for part in self._request.parts:
-            able &= part.may_fill(roots)
+        for slot in self._request.slots:
+            able &= slot.may_fill(roots)
         return able
 
     # -- which ways ----------------------------------------------------------------------------
 
-    def _distinct(self) -> Iterator[tuple[Cursor, Way]]:
-        """Each candidate once: trees can borrow the same, and groups exchange their pieces."""
+    def _distinct(self) -> Iterator[tuple[Cursor, SplitWay]]:
+        """Each candidate once: it may be wholly shared by several trees, or groups swap pieces."""
         seen = set()
-        for position, way in self._in_turns():
+        for cursor, way in self._in_turns():
             key = _key(way)
             if key not in seen:
                 seen.add(key)
-                yield position, way
+                yield cursor, way
 
-    def _in_turns(self) -> Iterator[tuple[Cursor, Way]]:
-        """Those of the least splits, then others, each with the fewest pieces first."""
+    def _in_turns(self) -> Iterator[tuple[Cursor, SplitWay]]:
+        """The ways of each kind, those with the fewest pieces first; trees take turns."""
         roots, pieces = self._roots(), 0
         served: set[int] = set()
-        for kind in KINDS:
+        for kind in SplitKind:
             roots = [root for root in roots if root not in served]
             for extra in range(self._request.extra_max + 1):
                 waiting = {root: self._ways_of(root, kind, extra) for root in roots}
@@ -125,15 +129,15 @@ class SplitSearch:
                     yield Cursor(pieces=pieces, turn=turn, rank=rank, root=uuid), way
                 pieces += 1
 
-    def _ways_of(self, root: int, kind: Kind, extra: int) -> Iterator[Way]:
-        # Not before its turn comes, which may be never.
+    def _ways_of(self, root: int, kind: SplitKind, extra: int) -> Iterator[SplitWay]:
+        # A generator, so that nothing is done before the tree's turn, which may never come.
         tree = self._trees.get(root)
         if tree is None:
             tree = self._trees[root] = TreeWays(self._request, root)
-        yield from kind(tree, extra)
+        yield from tree.ways(kind, extra)
 
 
-def _turns(waiting: Mapping[int, Iterator[Way]]) -> Iterator[tuple[int, int, Way]]:
+def _turns(waiting: Mapping[int, Iterator[SplitWay]]) -> Iterator[tuple[int, int, SplitWay]]:
     """The first way of each tree, then the second of each, and so on: turn, root and way."""
     turn = 0
     while waiting:
@@ -146,6 +150,6 @@ def _turns(waiting: Mapping[int, Iterator[Way]]) -> Iterator[tuple[int, int, Way
         waiting, turn = still, turn + 1
 
 
-def _key(way: Way) -> object:
+def _key(way: SplitWay) -> object:
     serving = frozenset((piece.suffix, piece.row) for pieces in way for piece in pieces)
     return frozenset(amounts_of(way).items()), serving

@@ -1,4 +1,4 @@
-"""What a filling counts can really be claimed, one after the other, and then nothing fits."""
+"""What a simulation counts can really be claimed, one after the other, and then nothing fits."""
 
 from collections.abc import Iterator
 
@@ -14,15 +14,15 @@ from strategies import EXAMPLE_COUNT, Seeded, make_world
 
 import oracle
 from roost.query import CandidateQuery
-from roost.search.capacity import Filling, fill
+from roost.search.capacity import SimulatedClaims, simulate_claims
 from roost.search.index.index import Index
 from world import World, rows
 
 
-def claimed(index: Index, world: World, query: CandidateQuery, filling: Filling) -> World:
+def claimed(index: Index, world: World, query: CandidateQuery, simulated: SimulatedClaims) -> World:
     """The world after every claim, each of which is a candidate at its time."""
     names = index.classes.names
-    for amounts, times in filling.taken:
+    for amounts, times in simulated.claimed:
         allocations = frozenset(
             (index.uuids[row], names[class_id], amount)
             for (row, class_id), amount in amounts.items()
@@ -52,22 +52,22 @@ def with_claim(world: World, allocations: frozenset[tuple[str, str, int]]) -> Wo
 
 def check(index: Index, world: World, query: CandidateQuery) -> None:
     before = index.contents()
-    filling = fill(index, query)
+    simulated = simulate_claims(index, query)
     assert index.contents() == before
-    assert filling.complete
-    assert filling.count == sum(times for _, times in filling.taken)
-    after = claimed(index, world, query, filling)
+    assert simulated.complete
+    assert simulated.count == sum(times for _, times in simulated.claimed)
+    after = claimed(index, world, query, simulated)
     assert not oracle.possible(after, query)
-    assert (filling.count > 0) == oracle.possible(world, query)
+    assert (simulated.count > 0) == oracle.possible(world, query)
     taking = {
         index.uuids[root]: sum(
             times
-            for amounts, times in filling.taken
+            for amounts, times in simulated.claimed
             if any(index.rows.root[row] == root for row, _ in amounts)
         )
-        for root in filling.by_root
+        for root in simulated.by_root
     }
-    assert taking == {index.uuids[root]: count for root, count in filling.by_root.items()}
+    assert taking == {index.uuids[root]: count for root, count in simulated.by_root.items()}
 
 
 @given(worlds_and_extended_queries() | worlds_and_split_queries())

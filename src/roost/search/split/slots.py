@@ -1,0 +1,208 @@
+"""The slots of a request whose amounts may be split, and the providers that can fill each."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace as evolve
+
+from roost.query import CandidateQuery, RequestGroup
+from roost.search.constraints import Piece, Pieces
+from roost.search.index.columns import CAPACITY_MAX, Integers, Mask
+from roost.search.index.index import Index
+from roost.search.match import EMPTY, GroupMatcher, Slot
+from roost.search.sharing import SharingOptions
+from roost.search.split.pieces import PIECES_MAX, PieceSizes, piece_sizes, splits
+
+
+class SplitSlot:
+    """A slot that one provider fills, or several providers of one tree if it may be split."""
+
+    def __init__(self, index: Index, slot: Slot, *, may_split: bool) -> None:
+        self._index = index
+        self.slot = slot
+        self.may_split = may_split
+
+    # -- one tree ------------------------------------------------------------------------------
+
+    def whole(self, root: int, sharing: Sequence[int]) -> list[Pieces]:
+        """One provider fills it: one of the tree, or one that shares with the tree."""
+        rows = self._of_tree(self._local_list, root)
+        rows += [row for row in sharing if row in self._shared]
+        return [(Piece(self.slot.group.suffix, row, self.slot.demands),) for row in rows]
+
+    def split(self, root: int) -> Iterator[Pieces]:
+        """Two or more providers of the tree itself fill it, and none could be left out."""
+        ((class_id, amount),) = self.slot.demands.items()
+        sizes = {row: self._sizes_of[row] for row in self._of_tree(self._able_list, root)}
+        return self._as_pieces(class_id, splits(sizes, amount))
+
+    def split_within(self, root: int, room: Callable[[int], int]) -> Iterator[Pieces]:
+        """The same within the room that other slots leave; some providers could be left out."""
+        ((class_id, amount),) = self.slot.demands.items()
+        sizes = {}
+        for row in self._of_tree(self._able_list, root):
+            low, _, step = self._sizes_of[row]
+            high = min(room(row), amount) // step * step
+            if low <= high:
+                sizes[row] = PieceSizes(low, high, step)
+        return self._as_pieces(class_id, splits(sizes, amount, minimal=False))
+
+    def _as_pieces(self, class_id: int, found: Iterable[Mapping[int, int]]) -> Iterator[Pieces]:
+        suffix = self.slot.group.suffix
+        for each in found:
+            if len(each) > 1:
+                yield tuple(Piece(suffix, row, {class_id: n}) for row, n in sorted(each.items()))
+
+    def pieces_max(self, root: int) -> int:
+        """How many pieces it can have in a tree, at most."""
+        if not self.may_split:
+            return 1
+        return max(1, min(PIECES_MAX, len(self._of_tree(self._able_list, root))))
+
+    def has_nested_providers(self, root: int) -> bool:
+        """Whether one of the providers that can serve a piece is an ancestor of another."""
+        rows = self._of_tree(self._able_list, root)
+        last = self._index.rows.last
+        return any(last[row] >= below for row, below in pairwise(rows))
+
+    def rows_of(self, root: int, sharing: Sequence[int]) -> list[int]:
+        """The providers that can fill it for a tree, or serve a piece."""
+        rows = set(self._of_tree(self._able_list, root))
+        return sorted(rows.union(row for row in sharing if row in self._shared))
+
+    def _of_tree(self, rows: list[int], root: int) -> list[int]:
+        """Those of the rows, which are in order, that belong to a tree."""
+        first = bisect_left(rows, root)
+        return rows[first : bisect_right(rows, int(self._index.rows.last[root]), first)]
+
+    # -- many trees ----------------------------------------------------------------------------
+
+    def can_fill(self, roots: Integers) -> Mask:
+        """Which of the trees can fill the slot."""
+        able = self._can_fill_whole(roots)
+        if self.may_split:
+            for number in np.flatnonzero(self.may_fill(roots) & ~able).tolist():
+                able[number] = any(True for _ in self.split(int(roots[number])))
+        return able
+
+    def may_fill(self, roots: Integers) -> Mask:
+        """A quick upper bound of `can_fill`: units may make a split impossible."""
+        able = self._can_fill_whole(roots)
+        if self.may_split:
+            ((_, amount),) = self.slot.demands.items()
+            able |= self._served_max[roots] >= min(amount, CAPACITY_MAX)
+        return able
+
+    def _can_fill_whole(self, roots: Integers) -> Mask:
+        rows = self._index.rows
+        served = np.zeros(rows.count, dtype=np.bool_)
+        served[rows.root[self._local]] = True
+        able: Mask = served[roots]
+        reach = self._sharing_options.reach
+        if reach is not None:
+            able |= reach[rows.tree_aggregates[roots]]
+        return able
+
+    @cached_property
+    def able_rows(self) -> Integers:
+        """The rows that can fill it, or serve a piece, for their own tree."""
+        return self._sizes.row if self.may_split else self._local
+
+    @cached_property
+    def _served_max(self) -> Integers:
+        """For each root, how much all providers of its tree can serve at most."""
+        served = np.zeros(self._index.rows.count, dtype=np.int64)
+        np.add.at(served, self._index.rows.root[self._sizes.row], self._sizes.high)
+        return served
+
+    @cached_property
+    def _sizes_of(self) -> dict[int, PieceSizes]:
+        columns = [column.tolist() for column in self._sizes]
+        return {row: PieceSizes(*rest) for row, *rest in zip(*columns, strict=True)}
+
+    @cached_property
+    def _sizes(self) -> "_SizeColumns":
+        """`piece_sizes` for all rows at once, without those that can serve no piece."""
+        ((class_id, amount),) = self.slot.demands.items()
+        column = self._index.columns.get(class_id)
+        if column is None:
+            return _SizeColumns(EMPTY, EMPTY, EMPTY, EMPTY)
+        filled = slice(0, column.count)
+        free = np.minimum(column.capacity[filled] - column.used[filled], min(amount, CAPACITY_MAX))
+        step = column.step_size[filled].astype(np.int64)
+        high = np.minimum(free, column.max_unit[filled]) // step * step
+        low = -(-np.maximum(column.min_unit[filled], 1) // step) * step
+        rows = column.row[filled].astype(np.int64)
+        # The inventory of a removed row has a negative capacity, so nothing of it is free.
+        able = low <= high
+        able[able] = self.slot.group.accepts(self._index, rows[able])
+        return _SizeColumns(rows[able], low[able], high[able], step[able])
+
+    @cached_property
+    def _local_list(self) -> list[int]:
+        rows: list[int] = self._local.tolist()
+        return rows
+
+    @cached_property
+    def _able_list(self) -> list[int]:
+        rows: list[int] = self.able_rows.tolist()
+        return rows
+
+    @cached_property
+    def _local(self) -> Integers:
+        return self.slot.local(self._index, 0, self._index.rows.count)
+
+    @cached_property
+    def _sharing_options(self) -> SharingOptions:
+        return SharingOptions(self._index, self.slot, self._index.sharing_rows())
+
+    @cached_property
+    def _shared(self) -> frozenset[int]:
+        return frozenset(self.slot.shared(self._index, self._index.sharing_rows()).tolist())
+
+
+class _SizeColumns(NamedTuple):
+    """Rows, and the `PieceSizes` of each in columns."""
+
+    row: Integers
+    low: Integers
+    high: Integers
+    step: Integers
+
+
+def piece_sizes_of(index: Index, class_id: int, row: int) -> PieceSizes | None:
+    """The sizes of a piece, of any amount of a class, that a provider can serve."""
+    inventory = index.inventory(class_id, row)
+    if inventory is None:
+        return None
+    return piece_sizes(
+        free=index.free(class_id, row),
+        min_unit=inventory.min_unit,
+        max_unit=inventory.max_unit,
+        step_size=inventory.step_size,
+    )
+
+
+def slots_of(index: Index, query: CandidateQuery) -> list[SplitSlot]:
+    return [slot for group in query.groups for slot in slots_of_group(index, group)]
+
+
+def slots_of_group(index: Index, group: RequestGroup) -> list[SplitSlot]:
+    """A slot for each class that may be split, and for the rest as in any other search."""
+    matcher = GroupMatcher(index, group)
+    if not group.can_split:
+        return [SplitSlot(index, slot, may_split=False) for slot in matcher.slots]
+    whole = {name: n for name, n in group.resources.items() if name not in group.can_split}
+    found = []
+    if whole:
+        slots = GroupMatcher(index, evolve(group, resources=whole)).slots
+        found += [SplitSlot(index, Slot(matcher, slot.demands), may_split=False) for slot in slots]
+    for name in group.resources:
+        if name in group.can_split:
+            demands = {index.classes.ids[name]: group.resources[name]}
+            found.append(SplitSlot(index, Slot(matcher, demands), may_split=True))
+    return found
