@@ -23,8 +23,8 @@ SUFFIXES = ("1", "2", "3")
 # How many cases a test tries; raise it to search longer.
 EXAMPLE_COUNT = int(os.environ.get("ROOST_EXAMPLES", "400"))
 
-# Parts of a request that are served alone; the oracle tries each provider for each of them.
-PART_COUNT_MAX = 4
+# Slots of a request; the oracle tries each provider for each of them.
+SLOT_COUNT_MAX = 4
 
 Item = TypeVar("Item")
 
@@ -129,7 +129,7 @@ def make_query(choices: Choices, world: World) -> CandidateQuery:
     asking = len(suffixed) > len(resourceless)
     unsuffixed = []
     if not asking or sometimes(choices, 2):
-        unsuffixed = [make_group(choices, world, "", PART_COUNT_MAX - len(suffixed))]
+        unsuffixed = [make_group(choices, world, "", SLOT_COUNT_MAX - len(suffixed))]
     nested_aware, distinguish_groups = choices.one_of(
         [(True, True)] * 3 + [(True, False), (False, False)]
     )

@@ -120,7 +120,7 @@ def test_amounts_that_may_be_split_by_number() -> None:
 
 @given(worlds_and_extended_queries() | worlds_and_split_queries())
 def test_of_each_tree(case: tuple[World, CandidateQuery]) -> None:
-    """A tree fits if it alone, with all that it can borrow, has a candidate."""
+    """A tree fits if it alone, with all that is shared with it, has a candidate."""
     world, query = case
     index = Index.build(rows(world))
     for root in world.roots:

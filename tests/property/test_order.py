@@ -43,11 +43,11 @@ def check(world: World, query: CandidateQuery, order: Order, limit: int) -> None
     assert set(answers) == oracle.candidates(world, query), query
     assert len(answers) == len(set(answers))
     assert whole.next is None
-    # In parts it is the same.
-    parts = list(pages(index, evolve(query, limit=limit)))
-    assert [each for part in parts for each in part] == list(whole.candidates)
-    assert all(len(part) == limit for part in parts[:-1])
-    # Whose a candidate is can be told where nothing is borrowed.
+    # Page by page it is the same.
+    paged = list(pages(index, evolve(query, limit=limit)))
+    assert [each for page in paged for each in page] == list(whole.candidates)
+    assert all(len(page) == limit for page in paged[:-1])
+    # The tree of a candidate is known if none of its providers is shared.
     if order.by != OrderBy.RANDOM and not any(one.shares for one in world.providers.values()):
         owners = [next(iter(each.allocations)) for each in whole.candidates]
         assert oracle.in_turns(world, query, [world.providers[own].root_uuid for own in owners])
@@ -105,7 +105,7 @@ def test_a_seed_is_an_order() -> None:
     assert sorted(orders[0]) == sorted(orders[1])
 
 
-def test_lenders_come_in_the_same_order_wherever_their_rows_are() -> None:
+def test_sharing_providers_come_in_the_same_order_wherever_their_rows_are() -> None:
     pools = [
         provider(f"pool{n}", {"DISK_GB": 8}, traits=[SHARING_TRAIT], aggregates=["a"])
         for n in range(3)

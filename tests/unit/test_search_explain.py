@@ -326,7 +326,7 @@ def test_an_empty_cloud():
     assert simulate_claims(index, CandidateQuery(groups=(plain(VCPU=1),))).count == 0
 
 
-def test_a_lender_is_told_about():
+def test_a_sharing_provider_is_reported():
     index = Index.build(
         rows(
             build(

@@ -63,7 +63,7 @@ class RequestConstraints:
             case DifferentProviders():
                 # Several slots of one group may have the same provider.
                 others = [n for n in slots[:-1] if self._suffixes[n] != self._suffixes[slots[-1]]]
-            case JointCapacity():
+            case JointCapacity() if self._isolated:
                 # Isolated groups have different providers, and need not be added up.
                 others = [n for n in slots[:-1] if not self._must_differ(n, slots[-1])]
             case _:
@@ -84,8 +84,9 @@ class RequestConstraints:
 
     def _must_differ(self, one: int, other: int) -> bool:
         """Whether two slots must have different providers."""
-        return self._suffixes[one] != self._suffixes[other] and any(
-            one in numbers and other in numbers for numbers in self._isolated
+        return any(
+            one in numbers and other in numbers and self._suffixes[one] != self._suffixes[other]
+            for numbers in self._isolated
         )
 
     def _different_providers(self) -> Iterator[DifferentProviders]:

@@ -8,12 +8,12 @@ from roost.search.index.providers import IndexedProvider, column_capacity, provi
 
 
 def advance(index: Index, changes: Changes) -> None:
-    """Bring the index from the earlier moment to the later one."""
+    """Apply the changes to the index."""
     rows = changes.rows
     index.classes.update(rows.resource_classes, gone=changes.class_ids)
     index.traits.update(rows.trait_names, gone=changes.trait_ids)
     if changes.class_ids or changes.trait_ids:
-        # A class can be renamed.
+        # A class may have been renamed, and summaries show its name.
         index.rendered_summaries.clear()
     if changes.provider_ids:
         fresh = providers_from(rows)
@@ -60,7 +60,7 @@ def _add_usage(index: Index, provider_id: int, class_id: int, amount: int) -> No
 
 
 def _update_in_place(index: Index, number: int, new: IndexedProvider | None) -> bool:
-    """Update the numbers of a provider; False if its shape changed, so that they cannot be."""
+    """Update a provider in place; False if its shape changed, so that its tree is rewritten."""
     row = index.row_of_id.get(number)
     if row is None or new is None:
         return row is None and new is None

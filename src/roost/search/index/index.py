@@ -23,7 +23,7 @@ from roost.search.index.tree_layout import TreeLayout
 
 
 class Catalog:
-    """Names by id and ids by name, with the time at which each was made."""
+    """Names by id and ids by name, with the time at which each was created."""
 
     def __init__(self, rows: Iterable[NameRow]) -> None:
         self.ids: dict[str, int] = {}
@@ -60,7 +60,7 @@ class Index:
         self.uuids: list[str] = []
         self.names: list[str] = []
         self.row_classes: list[tuple[int, ...]] = []  # class ids of each row, ascending
-        self._class_sets: dict[tuple[int, ...], tuple[int, ...]] = {}  # each of them once
+        self._class_sets: dict[tuple[int, ...], tuple[int, ...]] = {}  # each distinct set once
         self.row_of_id: RowLookup[int] = RowLookup(self.ids)
         self.row_of_uuid: RowLookup[str] = RowLookup(self.uuids)
         self.row_of_name: RowLookup[str] = RowLookup(self.names)
@@ -186,7 +186,7 @@ class Index:
         self.append_trees(providers)
 
     def _class_set(self, class_ids: Iterable[int]) -> tuple[int, ...]:
-        """The one object for this set: very many rows have the same."""
+        """One object for each distinct set, because very many rows have the same."""
         members = tuple(class_ids)
         return self._class_sets.setdefault(members, members)
 
@@ -288,7 +288,7 @@ class Index:
         )
 
     def contents(self) -> dict[str, Any]:
-        """All that the index holds, by UUID and name: two indexes of one world compare equal."""
+        """All that the index holds, by UUID and name; equal for two indexes of the same cloud."""
         live = np.flatnonzero(self.live_rows()).tolist()
         return {
             "resource classes": dict(self.classes.ids),
@@ -296,7 +296,7 @@ class Index:
             "providers": {
                 self.uuids[row]: (self.provider(row), self.root_uuid(row)) for row in live
             },
-            # Pages go on in the order of rows, in whichever process.
+            # In the order of rows, because pages depend on it in every process.
             "trees": {
                 self.uuids[row]: [self.uuids[each] for each in self.tree_rows(row)]
                 for row in live
