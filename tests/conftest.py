@@ -1,4 +1,4 @@
-"""Fixtures for every test: the databases that roost supports. And what each test needs, as marks."""
+"""The databases that roost supports, as fixtures; and marks that say what each test needs."""
 
 import sys
 from collections.abc import Generator, Iterator
@@ -12,8 +12,8 @@ from servers import DATABASES, SERVERS, MariaDB, PostgreSQL
 # What --fast leaves out.
 LEFT_OUT = ("server", "process", "slow")
 
-# Tests get marks by what they use, so that nobody has to remember them. A test that starts a process
-# in a way that is not listed here carries @pytest.mark.process itself; without it, it fails.
+# Tests get marks by what they use, so that nobody has to remember them. A test that starts a
+# process in a way that is not listed here carries @pytest.mark.process itself, or it fails.
 PATH_MARKS = {
     "adoption": "process",
     "benchmarks": "process",
@@ -34,6 +34,7 @@ FIXTURE_MARKS = {
     "agent_server": "process",
     "every_subject": "process",
     "on_sqlite": "process",
+    "own_sqlite": "process",
     "reference": "process",
     "subject": "process",
 }
@@ -86,7 +87,8 @@ def marks_of(item: pytest.Item) -> set[str]:
     """What a test needs, judging by its folder, its fixtures and their parameters."""
     paths = (relative(path) for path in (item.path, *item.path.parents))
     marks = {PATH_MARKS[path] for path in paths if path in PATH_MARKS}
-    marks |= {FIXTURE_MARKS[name] for name in getattr(item, "fixturenames", ()) if name in FIXTURE_MARKS}
+    fixtures = getattr(item, "fixturenames", ())
+    marks |= {FIXTURE_MARKS[name] for name in fixtures if name in FIXTURE_MARKS}
     callspec = getattr(item, "callspec", None)
     parameters: dict[str, Any] = callspec.params if callspec else {}
     if any(parameters.get(name) in SERVERS for name in DATABASE_FIXTURES):
