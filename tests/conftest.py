@@ -24,6 +24,7 @@ PATH_MARKS = {
     "conformance": "process",
     "deployment": "process",
     "faults": "server",
+    "generated": "process",
     "keystone": "process",
     "stateful": "slow",
 }
@@ -32,11 +33,7 @@ FIXTURE_MARKS = {
     "mariadb": "server",
     "galera": "server",
     "agent_server": "process",
-    "every_subject": "process",
-    "on_sqlite": "process",
-    "own_sqlite": "process",
     "reference": "process",
-    "subject": "process",
 }
 # Fixtures with a parameter that names the kind of database.
 DATABASE_FIXTURES = ("database", "database_url", "every_subject", "subject")
