@@ -1,11 +1,120 @@
-"""Fixtures for every test: the databases that roost supports."""
+"""The databases that roost supports, as fixtures; and marks that say what each test needs."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from servers import DATABASES, MariaDB, PostgreSQL
+from servers import DATABASES, SERVERS, MariaDB, PostgreSQL
+
+# What --fast leaves out.
+LEFT_OUT = ("server", "process", "slow")
+
+# Tests get marks by what they use, so that nobody has to remember them. A test that starts a
+# process in a way that is not listed here carries @pytest.mark.process itself, or it fails.
+PATH_MARKS = {
+    "adoption": "process",
+    "benchmarks": "process",
+    "beyond": "process",
+    "cli": "process",
+    "comparison": "process",
+    "concurrency/test_processes.py": "process",
+    "conformance": "process",
+    "deployment": "process",
+    "faults": "server",
+    "generated": "process",
+    "keystone": "process",
+    "stateful": "slow",
+}
+FIXTURE_MARKS = {
+    "postgresql": "server",
+    "mariadb": "server",
+    "galera": "server",
+    "agent_server": "process",
+    "reference": "process",
+}
+# Fixtures with a parameter that names the kind of database.
+DATABASE_FIXTURES = ("database", "database_url", "every_subject", "subject")
+
+START_EVENTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fast",
+        action="store_true",
+        help=f"leave out the tests that are marked {', '.join(LEFT_OUT)}",
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out whole folders early: importing their modules takes as long as many tests."""
+    if config.getoption("--fast") and relative(collection_path) in PATH_MARKS:
+        return True
+    return None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    for name in marks_of(item):
+        item.add_marker(name)
+
+
+# Before the selection by -m, which sees the marks that were given while collecting.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--fast"):
+        return
+    left_out = [item for item in items if is_marked(item, *LEFT_OUT)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not is_marked(item, *LEFT_OUT)]
+
+
+def relative(path: Path) -> str:
+    """The path below this folder; empty for what lies elsewhere."""
+    here = Path(__file__).parent
+    return path.relative_to(here).as_posix() if path.is_relative_to(here) else ""
+
+
+def is_marked(item: pytest.Item, *names: str) -> bool:
+    return any(item.get_closest_marker(name) for name in names)
+
+
+def marks_of(item: pytest.Item) -> set[str]:
+    """What a test needs, judging by its folder, its fixtures and their parameters."""
+    paths = (relative(path) for path in (item.path, *item.path.parents))
+    marks = {PATH_MARKS[path] for path in paths if path in PATH_MARKS}
+    fixtures = getattr(item, "fixturenames", ())
+    marks |= {FIXTURE_MARKS[name] for name in fixtures if name in FIXTURE_MARKS}
+    callspec = getattr(item, "callspec", None)
+    parameters: dict[str, Any] = callspec.params if callspec else {}
+    if any(parameters.get(name) in SERVERS for name in DATABASE_FIXTURES):
+        marks.add("server")
+    # The fixture of tests/client, which starts a server for one of its parameters.
+    if parameters.get("client") == "http":
+        marks.add("process")
+    return marks
+
+
+_running: pytest.Item | None = None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    global _running
+    _running = item
+    try:
+        return (yield)
+    finally:
+        _running = None
+
+
+def _refuse_unmarked_processes(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in START_EVENTS and _running and not is_marked(_running, "server", "process"):
+        raise RuntimeError("a test that starts a process is marked with @pytest.mark.process")
+
+
+sys.addaudithook(_refuse_unmarked_processes)
 
 
 @pytest.fixture(scope="session")

@@ -162,6 +162,7 @@ def test_refusals_say_what_they_are(client: Client) -> None:
         client.set_inventories(host.uuid, {"VCPUS": Inventory(total=1)}, host.generation)
 
 
+@pytest.mark.process
 def test_senders(server: RoostServer) -> None:
     with Client(server.url, auth=NoAuth("user", roles=())) as client, pytest.raises(Forbidden):
         client.providers()
@@ -346,6 +347,7 @@ def test_the_id_of_the_callers_own_request() -> None:
 # Keystone
 
 
+@pytest.mark.process
 def test_tokens_of_keystone(server: RoostServer) -> None:
     """The client sends the token of Keystone, and asks for a new one after a 401."""
     with Keystone({"x": token("x")}) as keystone:
@@ -359,6 +361,7 @@ def test_tokens_of_keystone(server: RoostServer) -> None:
         assert tokens == ["the-service-itself"] * 3
 
 
+@pytest.mark.process
 def test_threads(server: RoostServer) -> None:
     with Client(server.url) as client:
         threads = [threading.Thread(target=client.providers) for _ in range(10)]

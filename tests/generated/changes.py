@@ -14,6 +14,11 @@ Draw = Callable[[st.SearchStrategy[Any]], Any]
 # The numbers that lead to a part of a value: of items, and of members in their order.
 Place = tuple[int, ...]
 
+# A value may be changed several times. Without a bound, a list that is repeated a thousand times in
+# each of three changes would take all of the machine's memory.
+LIST_LENGTH_MAX = 10_000
+TEXT_LENGTH_MAX = 100_000
+
 _SEPARATORS = re.compile(r"([,:!_-])")
 
 
@@ -36,7 +41,7 @@ def changed_text(draw: Draw, text: str) -> str:
         case "case":
             return text.swapcase()
         case "many":
-            return ",".join([text] * draw(st.sampled_from((3, 50, 300))))
+            return ",".join([text] * draw(st.sampled_from((3, 50, 300))))[:TEXT_LENGTH_MAX]
     return "".join(parts)
 
 
@@ -114,5 +119,5 @@ def changed_list(draw: Draw, items: list[Any]) -> list[Any]:
         case "repeat":
             return items * 2
         case "many":
-            return items * 1000
+            return (items * 1000)[:LIST_LENGTH_MAX]
     return [*items, draw(hostile.values)]

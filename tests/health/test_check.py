@@ -259,6 +259,7 @@ class TestProgram:
         assert done.stdout.strip().endswith("nothing found")
 
     @pytest.mark.parametrize(("answer", "exit_code"), [("n", 1), ("y", 0)])
+    @pytest.mark.process
     def test_asks_on_a_terminal(self, url: str, answer: str, exit_code: int) -> None:
         self.break_it(url, FindingKind.ORPHANED_CONSUMER)
         terminal, end = pty.openpty()
@@ -289,6 +290,7 @@ class TestProgram:
         assert done.exit_code == 2
         assert done.stdout == ""
 
+    @pytest.mark.process
     def test_a_database_without_tables(self, tmp_path: Path) -> None:
         done = subprocess.run(
             command("db", "check", "--database", f"sqlite:///{tmp_path / 'empty.db'}"),

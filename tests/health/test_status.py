@@ -74,6 +74,7 @@ def url(sqlite_url: str) -> str:
 
 
 class TestSqlite:
+    @pytest.mark.process
     def test_all_is_well(self, program: Program, url: str) -> None:
         done = program.run("upgrade", "check", "--database", url)
         assert (done.returncode, done.stderr) == (0, "")
@@ -151,6 +152,7 @@ class TestBadInput:
         assert done.exit_code == 2
         assert done.stdout == ""
 
+    @pytest.mark.process
     def test_a_configuration_that_cannot_be_read(self, program: Program) -> None:
         program.configuration.write_text("[api]\nauth_strategy = magic\n")
         done = program.run()

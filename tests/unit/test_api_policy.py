@@ -185,6 +185,7 @@ def test_decisions_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
         ("oslopolicy-list-redundant", ""),
     ],
 )
+@pytest.mark.process
 def test_the_generators_know_roost(program: str, expected: str) -> None:
     command = [str(Path(sys.executable).parent / program), "--namespace", "roost"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -76,6 +76,7 @@ def described(engine: Engine) -> dict[str, Any]:
     }
 
 
+@pytest.mark.process
 def test_tables_are_the_same_as_placements(
     database_url: str, new_url: Callable[[], str], tmp_path: Path
 ) -> None:
@@ -88,6 +89,7 @@ def test_tables_are_the_same_as_placements(
         each.dispose()
 
 
+@pytest.mark.process
 def test_placement_can_take_over_what_roost_created(database_url: str, tmp_path: Path) -> None:
     engine = create_engine(database_url)
     migrate.sync(engine)
@@ -98,6 +100,7 @@ def test_placement_can_take_over_what_roost_created(database_url: str, tmp_path:
     engine.dispose()
 
 
+@pytest.mark.process
 def test_a_placement_database_is_adopted_in_place(database_url: str, tmp_path: Path) -> None:
     placement_manage(database_url, tmp_path, "db", "sync")
     store = Store.open(database_url)
@@ -135,6 +138,7 @@ standard_names.synchronise(store)
 """
 
 
+@pytest.mark.process
 def test_processes_that_sync_at_once(database_url: str) -> None:
     processes = [
         subprocess.Popen([sys.executable, "-c", SYNC, database_url], stderr=subprocess.PIPE)

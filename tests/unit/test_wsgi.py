@@ -59,6 +59,7 @@ def test_requests_of_each_kind_pass_the_checks_of_the_standard_library(address: 
     assert call(address, "DELETE", f"/resource_providers/{uuid}") == (204, b"")
 
 
+@pytest.mark.process
 def test_importing_opens_nothing(tmp_path: Path) -> None:
     """A server may import the application before it forks, and before the database is there."""
     environment = {

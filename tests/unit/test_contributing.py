@@ -1,0 +1,117 @@
+"""What contributors are told is so: scripts, checks, marks and lock files."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+SCRIPTS = sorted(path.name for path in (ROOT / "scripts").iterdir())
+LOCKS = ("build", "serve", "test")
+# A package, its version, sometimes a condition, and at least one hash.
+PINNED = re.compile(
+    r"^([\w.-]+)==([\w.]+)(?: ;[^\\]*)? \\\n(?: {4}--hash=sha256:\w+(?: \\)?\n)+", re.MULTILINE
+)
+
+
+def locked(name: str) -> dict[str, str]:
+    """The versions that a lock file names."""
+    text = (ROOT / "requirements" / f"{name}.txt").read_text()
+    return {match[1]: match[2] for match in PINNED.finditer(text)}
+
+
+def script(name: str) -> str:
+    return (ROOT / "scripts" / name).read_text()
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_script_is_explained(name: str) -> None:
+    assert f"| `scripts/{name}` |" in CONTRIBUTING
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_script_can_be_read_by_the_shell(name: str) -> None:
+    subprocess.run(["bash", "-n", ROOT / "scripts" / name], check=True)
+
+
+def test_every_mark_is_explained() -> None:
+    for mark in PROJECT["tool"]["pytest"]["ini_options"]["markers"]:
+        name, _, meaning = mark.partition(": ")
+        assert f"| `{name}` | {meaning} |" in CONTRIBUTING
+
+
+def test_what_is_marked_is_there(pytestconfig: pytest.Config) -> None:
+    plugin = pytestconfig.pluginmanager.getplugin(str(ROOT / "tests" / "conftest.py"))
+    assert plugin is not None
+    for path in plugin.PATH_MARKS:
+        assert (ROOT / "tests" / path).exists(), path
+
+
+def test_commits_and_ci_are_checked_alike() -> None:
+    configuration = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
+    hooks = [hook for repository in configuration["repos"] for hook in repository["hooks"]]
+    assert "scripts/check" in [hook["entry"] for hook in hooks]
+    for hook in hooks:
+        assert (ROOT / hook["entry"].split()[0]).exists()
+    assert (ROOT / ".ci" / "run").read_text().strip().endswith("exec scripts/test")
+    for name in ("check", "test"):
+        assert re.search("^ *check_statically", script(name), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_file_holds_versions_and_hashes_alone(name: str) -> None:
+    text = (ROOT / "requirements" / f"{name}.txt").read_text()
+    left = PINNED.sub("", text).splitlines()
+    assert [line for line in left if not line.lstrip().startswith("#")] == []
+    assert "://" not in text
+    assert "@" not in text
+    assert not re.search(r"(^|\s)[/~]", text, re.MULTILINE)
+
+
+def test_lock_files_agree() -> None:
+    everything = locked("test")
+    for name in ("build", "serve"):
+        for package, version in locked(name).items():
+            assert everything.get(package, version) == version, package
+    assert locked("serve").items() <= everything.items()
+
+
+def dependencies(*extras: str) -> list[Requirement]:
+    texts = list(PROJECT["project"]["dependencies"])
+    for extra in extras:
+        texts += PROJECT["project"]["optional-dependencies"][extra]
+    return [Requirement(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("name", "requirements"),
+    [
+        ("build", [Requirement(text) for text in PROJECT["build-system"]["requires"]]),
+        ("serve", dependencies()),
+        ("test", dependencies(*PROJECT["project"]["optional-dependencies"])),
+    ],
+    ids=LOCKS,
+)
+def test_a_lock_file_covers_the_dependencies(name: str, requirements: list[Requirement]) -> None:
+    versions = locked(name)
+    for requirement in requirements:
+        version = versions.get(canonicalize_name(requirement.name))
+        assert version is not None, f"{requirement} is not locked: run scripts/lock"
+        assert requirement.specifier.contains(version), f"{requirement}: run scripts/lock"
+
+
+def test_serving_needs_no_test_tools() -> None:
+    assert not {"pytest", "ruff", "mypy", "openstack-placement"} & set(locked("serve"))
+
+
+def test_every_extra_is_installed_for_tests() -> None:
+    [extras] = re.findall(r"^extras='\[(.*)\]'$", script("environment"), re.MULTILINE)
+    assert set(extras.split(",")) == set(PROJECT["project"]["optional-dependencies"])
