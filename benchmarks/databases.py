@@ -8,7 +8,7 @@ from typing import Protocol
 
 import sqlalchemy
 
-import servers
+from tests.support import database_servers as servers
 
 DATABASES = ("mariadb", "postgresql", "sqlite")
 

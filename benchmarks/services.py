@@ -16,7 +16,7 @@ import psutil
 from benchmarks.client import Connection, Request, TooSlow
 from benchmarks.load import reference_url
 from benchmarks.processes import process_tree
-from servers import free_port
+from tests.support.database_servers import free_port
 
 PROCESSES = 2
 # The database runs on the same machine, so more threads would only compete for its processors.

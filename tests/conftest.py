@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from servers import DATABASES, SERVERS, MariaDB, PostgreSQL
+from tests.support.database_servers import DATABASES, SERVERS, MariaDB, PostgreSQL
 
 # What --fast leaves out.
 LEFT_OUT = ("server", "process", "slow")

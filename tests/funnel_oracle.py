@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace as evolve
 
-import oracle
 from roost.query import AggregateRule, CandidateQuery, RequestGroup, TraitRule
-from world import World, WorldProvider
+from tests import oracle
+from tests.support.world import World, WorldProvider
 
 
 class Count(NamedTuple):
@@ -101,13 +101,21 @@ def available_count(world: World, roots: Iterable[WorldProvider], test: Test) ->
 # Rules on one provider
 
 
+def with_traits(rule: TraitRule) -> Test:
+    return lambda one: oracle.has_traits(one, rule)
+
+
+def in_aggregates(rule: AggregateRule) -> Test:
+    return lambda one: oracle.member_of(one.aggregates, rule)
+
+
 def root_conditions(query: CandidateQuery) -> Iterator[tuple[str, tuple[str, ...], Test]]:
     for kind, names, traits in single_traits(query.root_traits, "root_required", "root_forbidden"):
-        yield kind, names, lambda one, traits=traits: oracle.has_traits(one, traits)
+        yield kind, names, with_traits(traits)
     for kind, names, rule in single_aggregates(
         query.root_aggregates, "root_member_of", "root_not_member_of"
     ):
-        yield kind, names, lambda one, rule=rule: oracle.member_of(one.aggregates, rule)
+        yield kind, names, in_aggregates(rule)
 
 
 def group_conditions(world: World, group: RequestGroup) -> Iterator[Condition]:
@@ -122,9 +130,7 @@ def group_conditions(world: World, group: RequestGroup) -> Iterator[Condition]:
     required = group.traits.required if group.one_provider else ()
     on_each = TraitRule(required=required, forbidden=group.traits.forbidden)
     for kind, names, traits in single_traits(on_each, "required", "forbidden"):
-        yield Condition(
-            kind, group, names, lambda one, traits=traits: oracle.has_traits(one, traits)
-        )
+        yield Condition(kind, group, names, with_traits(traits))
     for kind, names, rule in single_aggregates(group.aggregates, "member_of", "not_member_of"):
 
         def test(one: WorldProvider, rule: AggregateRule = rule) -> bool:
@@ -239,6 +245,10 @@ def passes(met: list[Condition], take: oracle.Take) -> bool:
 # Rules on a whole assignment: those of the oracle, asked of a query with nothing else in it
 
 
+def takes_from_one_with(names: frozenset[str]) -> Callable[[oracle.Assignment], bool]:
+    return lambda assignment: any(take.provider.traits & names for take in assignment.unsuffixed)
+
+
 def rules_between(
     query: CandidateQuery,
 ) -> Iterator[tuple[str, str | None, tuple[str, ...], Callable[[oracle.Assignment], bool]]]:
@@ -255,9 +265,7 @@ def rules_between(
                     "required",
                     "",
                     tuple(sorted(names)),
-                    lambda assignment, names=names: any(
-                        take.provider.traits & names for take in assignment.unsuffixed
-                    ),
+                    takes_from_one_with(names),
                 )
     suffixed = tuple(group.suffix for group in query.groups if group.one_provider)
     if query.isolate and len(suffixed) > 1:

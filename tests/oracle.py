@@ -8,11 +8,18 @@ Far too slow for a cloud, and right for a small world.
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from roost import model
-from roost.query import AggregateRule, CandidateQuery, ProviderQuery, RequestGroup, TraitRule
-from world import World, WorldProvider
+from roost.query import (
+    AggregateRule,
+    CandidateQuery,
+    OrderBy,
+    ProviderQuery,
+    RequestGroup,
+    TraitRule,
+)
+from tests.support.world import World, WorldProvider
 
 # ---------------------------------------------------------------------------------------------
 # What an answer is, and all that could be one
@@ -371,7 +378,8 @@ def rank(world: World, query: CandidateQuery, root: str) -> float:
         free = [max(0, all_ - one.used[name]) for all_, one in zip(capacity, some, strict=True)]
         if sum(capacity):
             shares.append(sum(free) / sum(capacity))
-    sign = {"pack": 1, "spread": -1, "root": 0}[query.order.by]
+    assert query.order is not None
+    sign = {OrderBy.PACK: 1, OrderBy.SPREAD: -1, OrderBy.ROOT: 0}[query.order.by]
     return sign * min(shares, default=0.0)
 
 
@@ -450,7 +458,7 @@ def answer_of_candidate(query: CandidateQuery, candidate: model.Candidate) -> An
     )
 
 
-def answer_of_json(query: CandidateQuery, request: Mapping) -> Answer:
+def answer_of_json(query: CandidateQuery, request: Mapping[str, Any]) -> Answer:
     """An allocation request of the HTTP API (from 1.12) as the oracle would write it."""
     return make_answer(
         query,

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from adoption import upstream
-from adoption.tables import Rows, dump
-from comparison.both import ask
-from comparison.worlds import World, make_world
+from tests.adoption import upstream
+from tests.adoption.tables import Rows, dump
+from tests.comparison.both import ask
+from tests.comparison.worlds import World, make_world
 
 
 @pytest.fixture(scope="session")

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from comparison.both import Comparison
-from comparison.compare import Finding
-from comparison.requests import Request, make_search
-from comparison.sides import Answer, Side, client_of, send
-from comparison.state import read_state
-from comparison.worlds import World
 from roost.assembly import build_application
+from tests.comparison.both import Comparison
+from tests.comparison.compare import Finding
+from tests.comparison.requests import Request, make_search
+from tests.comparison.sides import Answer, Side, client_of, send
+from tests.comparison.state import read_state
+from tests.comparison.worlds import World
 
 
 class RecordedSide:

@@ -7,20 +7,20 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import Engine
 
-from adoption import upstream
-from adoption.conftest import load
-from adoption.full_comparison import FullComparison, RoostSide, record
-from adoption.tables import Rows, describe, dump, fill
-from adoption.upstream import HEAD, REVISIONS
-from comparison.both import ask
-from comparison.requests import Request
-from comparison.sides import Side
-from comparison.worlds import World
 from roost.store import standard_names
 from roost.store.adoption.adopt import WITH_EVERY_COLUMN, IncompleteIds
 from roost.store.connection.engine import create_engine
 from roost.store.migrations import migrate
 from roost.store.store import Store
+from tests.adoption import upstream
+from tests.adoption.conftest import load
+from tests.adoption.full_comparison import FullComparison, RoostSide, record
+from tests.adoption.tables import Rows, describe, dump, fill
+from tests.adoption.upstream import HEAD, REVISIONS
+from tests.comparison.both import ask
+from tests.comparison.requests import Request
+from tests.comparison.sides import Side
+from tests.comparison.worlds import World
 
 OLD = REVISIONS[:-1]
 SEARCHES = 20

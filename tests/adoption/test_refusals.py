@@ -8,14 +8,14 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import Engine
 
-from adoption import upstream
-from adoption.tables import describe, dump
-from adoption.upstream import REVISIONS
 from roost.errors import Unavailable
 from roost.store.connection.engine import create_engine
 from roost.store.migrations import migrate
-from roost_server import command
-from servers import MariaDB, PostgreSQL
+from tests.adoption import upstream
+from tests.adoption.tables import describe, dump
+from tests.adoption.upstream import REVISIONS
+from tests.support.database_servers import MariaDB, PostgreSQL
+from tests.support.roost_server import command
 
 SECONDS_MAX = 60
 

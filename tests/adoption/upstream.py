@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from comparison.requests import Request
-from comparison.sides import STOP_SECONDS_MAX, Answer, client_of, send
+from tests.comparison.requests import Request
+from tests.comparison.sides import STOP_SECONDS_MAX, Answer, client_of, send
 
 # Oldest first: the first of Train, two that only check for missing values, consumer types, fewer
 # indexes.

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
-from hosts import empty
 
 from roost.client import Client
-from roost_server import RoostServer
+from tests.agent.hosts import empty
+from tests.support.roost_server import RoostServer
 
 
 @pytest.fixture(scope="session")

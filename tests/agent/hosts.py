@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from names import uid
 from roost.agent.driver import Driver, ReshapeNeeded
 from roost.agent.provider_tree import ProviderTree
 from roost.client import Client, Consumer
+from tests.support.names import uid
 
 
 def claim(client: Client, name: str, allocations: Mapping[str, Mapping[str, int]]) -> str:

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hosts import claim
 
 from roost.agent.driver import DriverError
 from roost.agent.tracker import Tracker
 from roost.client import Client
+from tests.agent.hosts import claim
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "agent.md"
 LINES_MAX = 40

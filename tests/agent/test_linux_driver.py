@@ -5,7 +5,6 @@ import re
 import uuid
 from pathlib import Path
 
-import machines
 import os_traits
 import pytest
 
@@ -14,6 +13,7 @@ from roost.agent.drivers import load_driver
 from roost.agent.drivers.linux.providers import distribute
 from roost.agent.drivers.linux.system_files import parse_cpus
 from roost.agent.provider_tree import ProviderTree
+from tests.agent import machines
 
 ROOT = "3f5e0d4c-1c58-4b43-9f66-4f6f4c3dbd5e"
 

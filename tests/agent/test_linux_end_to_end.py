@@ -1,12 +1,12 @@
 """A Linux machine and a service: reported, claimed from, and given another shape."""
 
-import machines
 import pytest
-from hosts import claim
 
 from roost.agent.drivers import load_driver
 from roost.agent.tracker import ReshapeForbidden, Tracker
 from roost.model import Inventory
+from tests.agent import machines
+from tests.agent.hosts import claim
 
 
 @pytest.fixture

@@ -8,14 +8,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from hosts import ShapeDriver, stock, uid
-
 from roost.agent.driver import Allocations
 from roost.agent.provider_tree import ProviderTree
 from roost.agent.tracker import Tracker
 from roost.client import Client
-from roost_server import RoostServer
-from servers import PostgreSQL
+from tests.agent.hosts import ShapeDriver, stock, uid
+from tests.support.database_servers import PostgreSQL
+from tests.support.roost_server import RoostServer
 
 HOSTS = int(os.environ.get("ROOST_TEST_HOSTS", "100"))
 AT_ONCE = 32

@@ -7,13 +7,13 @@ from typing import Any
 
 import httpx
 import pytest
-from hosts import claim, empty, flat, graphics, stock, uid
 
 from roost.agent.provider_tree import ProviderTree
 from roost.agent.report_client import ReportClient
 from roost.agent.tree_update import ReshapeConflict, UpdateFailed
 from roost.client import Client, Inventory
-from roost_server import RoostServer
+from tests.agent.hosts import claim, empty, flat, graphics, stock, uid
+from tests.support.roost_server import RoostServer
 
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
 

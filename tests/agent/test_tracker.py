@@ -6,7 +6,6 @@ import time
 from typing import cast
 
 import pytest
-from hosts import Shape, ShapeDriver, claim, flat, graphics, stock, uid
 
 from roost.agent import tracker as tracker_module
 from roost.agent.driver import Allocations, ReshapeNeeded
@@ -14,7 +13,8 @@ from roost.agent.provider_tree import ProviderTree
 from roost.agent.tracker import ReshapeForbidden, Tracker, run_periodically
 from roost.agent.tree_update import UpdateFailed
 from roost.client import ApiError, Client
-from roost_server import RoostServer
+from tests.agent.hosts import Shape, ShapeDriver, claim, flat, graphics, stock, uid
+from tests.support.roost_server import RoostServer
 
 
 def tracker_of(client: Client, shape: Shape) -> tuple[Tracker, ShapeDriver]:

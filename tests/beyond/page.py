@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from world import uuid_of
+from tests.support.names import uid
 
 ANYTHING = "..."
 PAGE = Path(__file__).parents[2] / "docs" / "beyond.md"
@@ -99,7 +99,7 @@ def _answered(request: Step, block: str) -> Step:
 
 
 def _with_uuids(text: str) -> str:
-    return _NAME.sub(lambda match: uuid_of(match[1]), text)
+    return _NAME.sub(lambda match: uid(match[1]), text)
 
 
 # ---------------------------------------------------------------------------------------------

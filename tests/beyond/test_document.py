@@ -8,10 +8,12 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from beyond.page import ANYTHING, PAGE, Section, Step, cloud, matches, sections
-from roost_server import RoostServer
-from scenarios.reader import read_providers
-from world import HEADERS, build, load, uuid_of
+from tests.beyond.page import ANYTHING, PAGE, Section, Step, cloud, matches, sections
+from tests.scenarios.reader import read_providers
+from tests.support.headers import HEADERS
+from tests.support.names import uid
+from tests.support.roost_server import RoostServer
+from tests.support.world import build, load
 
 TEXT = PAGE.read_text(encoding="utf-8")
 SECTIONS = sections(TEXT)
@@ -54,7 +56,7 @@ def readable(text: str) -> str:
     """With names instead of UUIDs, as the page has them."""
     for line in cloud(TEXT):
         name = line.split()[0]
-        text = text.replace(uuid_of(name), f"{{{name}}}")
+        text = text.replace(uid(name), f"{{{name}}}")
     return text
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from cli_runner import roost
 from roost.client import Client, Consumer, direct
-from roost_server import RoostServer, command
+from tests.support.cli_runner import roost
+from tests.support.roost_server import RoostServer, command
 
 POOLS = """\
 providers:

@@ -11,9 +11,9 @@ import pytest
 
 from roost.api.parsing.tokens import encode_position
 from roost.client import Client
-from roost_server import RoostServer
+from tests.support.headers import HEADERS
+from tests.support.roost_server import RoostServer
 
-HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
 STREAM = {**HEADERS, "accept": "text/event-stream"}
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from cli_runner import roost
 from roost.cli.explain_view import print_explanation
-from roost_server import RoostServer
-from world import build, load, provider, uuid_of
+from tests.support.cli_runner import roost
+from tests.support.names import uid
+from tests.support.roost_server import RoostServer
+from tests.support.world import build, load, provider
 
 WORLD = build(
     provider("host1", {"DISK_GB": 100}),
@@ -57,7 +58,7 @@ def test_one_tree(server: RoostServer) -> None:
     query = "resources=VCPU:2,MEMORY_MB:2048"
     shown = roost("explain", query, "--tree", "host2", url=server.url).splitlines()
     assert shown[-1].startswith("host2 does not fit, and would not if it were empty: it fails at")
-    assert roost("explain", query, "--tree", uuid_of("numa0"), url=server.url).splitlines()[-1] == (
+    assert roost("explain", query, "--tree", uid("numa0"), url=server.url).splitlines()[-1] == (
         "host1 fits."
     )
 

@@ -11,11 +11,11 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from faults.databases import PostgreSQLNode
-from roost_server import RoostServer
+from tests.faults.databases import PostgreSQLNode
+from tests.support.headers import HEADERS
+from tests.support.roost_server import RoostServer
 
 SECONDS_MAX = 30
-HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 

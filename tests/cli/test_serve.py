@@ -15,11 +15,11 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from roost_server import RoostServer, command
-from servers import free_port
+from tests.support.database_servers import free_port
+from tests.support.headers import HEADERS
+from tests.support.roost_server import RoostServer, command
 
 SECONDS_MAX = 30
-HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
 
 
 def roost(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from roost.client import Client, direct
-from roost_server import RoostServer
+from tests.support.roost_server import RoostServer
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ import httpx
 import msgspec
 import pytest
 
-from keystone.stand_in import Keystone, token
 from roost.client import (
     ApiError,
     BadRequest,
@@ -30,8 +29,9 @@ from roost.client import (
     VersionUnavailable,
     direct,
 )
-from roost_server import RoostServer
-from servers import free_port
+from tests.keystone.stand_in import Keystone, token
+from tests.support.database_servers import free_port
+from tests.support.roost_server import RoostServer
 
 
 def some_uuid() -> str:

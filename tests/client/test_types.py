@@ -41,6 +41,7 @@ REVEALED = [
 ]
 
 
+@pytest.mark.process
 def test_a_program_gets_types(tmp_path: Path) -> None:
     """roost as an installed package, seen by a program in another folder."""
     (tmp_path / "program.py").write_text(PROGRAM)

@@ -5,14 +5,14 @@ import dataclasses
 import random
 from collections.abc import Iterable
 
-from comparison import compare, differences
-from comparison.choices import Choices
-from comparison.compare import Finding, Situation
-from comparison.requests import Names, Request, Search, make_provider_list, make_search
-from comparison.sides import Answer, Side
-from comparison.state import State, read_state
-from comparison.worlds import CLASSES, SHARING, TRAITS, World, make_world
-from comparison.writes import make_write
+from tests.comparison import compare, differences
+from tests.comparison.choices import Choices
+from tests.comparison.compare import Finding, Situation
+from tests.comparison.requests import Names, Request, Search, make_provider_list, make_search
+from tests.comparison.sides import Answer, Side
+from tests.comparison.state import State, read_state
+from tests.comparison.worlds import CLASSES, SHARING, TRAITS, World, make_world
+from tests.comparison.writes import make_write
 
 SEARCHES = 30
 PROVIDER_LISTS = 6

@@ -4,9 +4,9 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from comparison.requests import VERSIONS
-from comparison.state import State
-from comparison.worlds import CLASSES, World, make_uuid
+from tests.comparison.requests import VERSIONS
+from tests.comparison.state import State
+from tests.comparison.worlds import CLASSES, World, make_uuid
 
 One = TypeVar("One")
 

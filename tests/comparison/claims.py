@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from comparison.choices import Choices
-from comparison.requests import Request, minor_of
-from comparison.worlds import make_inventory
+from tests.comparison.choices import Choices
+from tests.comparison.requests import Request, minor_of
+from tests.comparison.worlds import make_inventory
 
 
 def replace_allocations(choose: Choices) -> Request:

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from comparison.requests import Request, Search, minor_of
-from comparison.sides import Answer
-from comparison.state import State
+from tests.comparison.requests import Request, Search, minor_of
+from tests.comparison.sides import Answer
+from tests.comparison.state import State
 
 HEADERS = ("content-type", "openstack-api-version", "cache-control", "location", "allow")
 

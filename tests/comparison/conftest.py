@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from comparison import differences
-from comparison.sides import Reference, Roost
+from tests.comparison import differences
+from tests.comparison.sides import Reference, Roost
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from comparison.compare import Candidate, Finding
-from comparison.requests import Group, Request, Search
-from comparison.state import State
+from tests.comparison.compare import Candidate, Finding
+from tests.comparison.requests import Group, Request, Search
+from tests.comparison.state import State
 
 WRONG = "Where the reference is wrong"
 

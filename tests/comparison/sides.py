@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import httpx
 
-from comparison.requests import Request
+from tests.comparison.requests import Request
 
 # The reshaper wants `service`, everything else is content with `admin`.
 HEADERS = {"x-auth-token": "admin", "x-roles": "admin,service"}

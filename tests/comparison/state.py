@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from comparison.requests import Request
-from comparison.worlds import SHARING
+from tests.comparison.requests import Request
+from tests.comparison.worlds import SHARING
 
 VERSION = "1.39"
 

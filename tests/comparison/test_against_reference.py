@@ -8,8 +8,8 @@ import os
 
 import pytest
 
-from comparison.both import Comparison
-from comparison.sides import Reference, Roost
+from tests.comparison.both import Comparison
+from tests.comparison.sides import Reference, Roost
 
 FIRST = int(os.environ.get("ROOST_COMPARISON_FIRST", "0"))
 WORLDS = int(os.environ.get("ROOST_COMPARISON_WORLDS", "8"))

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from comparison import both, differences
-from comparison.both import Comparison
-from comparison.compare import Finding
-from comparison.requests import Request
-from comparison.sides import Answer, Reference
+from tests.comparison import both, differences
+from tests.comparison.both import Comparison
+from tests.comparison.compare import Finding
+from tests.comparison.requests import Request
+from tests.comparison.sides import Answer, Reference
 
 
 @pytest.fixture(scope="module")

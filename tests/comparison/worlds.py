@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from comparison.requests import Request
+from tests.comparison.requests import Request
 
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
 

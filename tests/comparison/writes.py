@@ -4,10 +4,10 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from comparison import claims
-from comparison.choices import Choices
-from comparison.requests import VERSIONS, Request, minor_of
-from comparison.worlds import SHARING, TRAITS, make_inventory, make_uuid, some
+from tests.comparison import claims
+from tests.comparison.choices import Choices
+from tests.comparison.requests import VERSIONS, Request, minor_of
+from tests.comparison.worlds import SHARING, TRAITS, make_inventory, make_uuid, some
 
 WRONG_VALUES = (None, "", "nope", -1, 0, 1.5, True, [], {}, 2**31, "CUSTOM_NOPE")
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy import Engine, func, select
 
-from names import uid
 from roost.errors import RoostError
 from roost.model import ConsumerChange, Inventory, InventoryChange
 from roost.operations.allocations import replace_allocations
@@ -15,6 +14,7 @@ from roost.operations.inventories import replace_inventories
 from roost.operations.providers import create_provider
 from roost.service.service import Roost
 from roost.store import schema
+from tests.support.names import uid
 
 
 def at_once(actions: Sequence[Callable[[], Any]]) -> list[Any]:

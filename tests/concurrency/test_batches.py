@@ -4,13 +4,13 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from races import at_once, claim, dump, provider, put, refusals, used
 
 from roost.errors import CapacityExceeded, ConsumerGenerationConflict
 from roost.service.service import Roost
 from roost.store.connection import statements
 from roost.store.connection.driver_errors import LostRace
 from roost.store.transaction import Transaction
+from tests.concurrency.races import at_once, claim, dump, provider, put, refusals, used
 
 OpenRoost = Callable[[], Roost]
 

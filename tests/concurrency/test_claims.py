@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 
-from races import at_once, claim, provider, put, refusals, uid, used
-
 from roost.errors import (
     CapacityExceeded,
     ConsumerGenerationConflict,
@@ -16,6 +14,8 @@ from roost.operations.inventories import delete_inventories
 from roost.operations.providers import delete_provider, read_provider
 from roost.operations.usages import read_usages
 from roost.service.service import Roost
+from tests.concurrency.races import at_once, claim, provider, put, refusals, used
+from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 

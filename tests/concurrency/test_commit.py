@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from races import claim, provider, put, uid, used
 
 from roost.errors import Unavailable
 from roost.operations.allocations import read_consumer
 from roost.service.service import Roost
 from roost.store.feed import writer as writer_module
 from roost.store.store import Store
-from servers import SERVERS
+from tests.concurrency.races import claim, provider, put, used
+from tests.support.database_servers import SERVERS
+from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 

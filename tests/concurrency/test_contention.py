@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 
-from races import at_once, claim, provider, put, refusals, uid, used
-from transactions import Transactions
-
 from roost.errors import CapacityExceeded
 from roost.operations.providers import read_provider
 from roost.service.service import Roost
+from tests.concurrency.races import at_once, claim, provider, put, refusals, used
+from tests.concurrency.transactions import Transactions
+from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 

@@ -6,7 +6,6 @@ from itertools import accumulate
 
 import msgspec
 import pytest
-from races import at_once, claim, provider, put, uid
 from sqlalchemy import text
 
 from roost.errors import PositionGone
@@ -22,6 +21,8 @@ from roost.service.service import Roost
 from roost.store.feed import positions as positions_module
 from roost.store.feed import writer as writer_module
 from roost.store.feed.positions import FeedPosition
+from tests.concurrency.races import at_once, claim, provider, put
+from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 ALL = EventFilter()

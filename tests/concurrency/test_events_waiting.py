@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from races import at_once, claim, provider, put
 from sqlalchemy import text
 
 from roost.errors import TooManyWatchers
@@ -16,6 +15,7 @@ from roost.operations.traits import ensure_trait
 from roost.service.event_waiters import POLL_SECONDS
 from roost.service.service import Roost
 from roost.store.feed.positions import FeedPosition
+from tests.concurrency.races import at_once, claim, provider, put
 
 OpenRoost = Callable[[], Roost]
 ALL = EventFilter()

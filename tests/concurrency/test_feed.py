@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from follower import Follower, tables
-from races import claim, provider, put, uid
 from sqlalchemy import delete, event, select, text, update
 
 from roost.changes import Changes
@@ -15,7 +13,10 @@ from roost.operations.traits import ensure_trait
 from roost.service.service import Roost
 from roost.store.feed import writer as writer_module
 from roost.store.schema import metadata, roost_changes, roost_writers
-from servers import SERVERS
+from tests.concurrency.follower import Follower, tables
+from tests.concurrency.races import claim, provider, put
+from tests.support.database_servers import SERVERS
+from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 

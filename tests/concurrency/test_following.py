@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from follower import Follower, tables
-from races import at_once, claim, provider, put, refusals, uid
 
 from roost.errors import Conflict, RoostError
 from roost.model import Inventory, InventoryChange
@@ -28,6 +26,9 @@ from roost.operations.resource_classes import (
 )
 from roost.operations.traits import delete_trait, ensure_trait, replace_traits
 from roost.service.service import Roost
+from tests.concurrency.follower import Follower, tables
+from tests.concurrency.races import at_once, claim, provider, put, refusals
+from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 PROVIDERS = [f"provider{number}" for number in range(5)]

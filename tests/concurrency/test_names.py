@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 
-from races import at_once, provider, refusals, uid
 from sqlalchemy import select
 
 from roost.errors import ResourceClassInUse, TraitInUse, UnknownResourceClass, UnknownTrait
@@ -18,6 +17,8 @@ from roost.operations.resource_classes import (
 from roost.operations.traits import delete_trait, ensure_trait, replace_traits
 from roost.service.service import Roost
 from roost.store.schema import inventories, placement_aggregates, resource_classes
+from tests.concurrency.races import at_once, provider, refusals
+from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 

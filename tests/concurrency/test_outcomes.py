@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
-from races import uid
 
 from roost.api.application import create_application
 from roost.service.service import Roost
@@ -14,9 +13,9 @@ from roost.settings import Settings
 from roost.store import standard_names
 from roost.store.migrations import migrate
 from roost.store.store import Store
-from servers import MariaDB, PostgreSQL
-
-HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
+from tests.support.database_servers import MariaDB, PostgreSQL
+from tests.support.headers import HEADERS
+from tests.support.names import uid
 
 
 def synchronised(url: str) -> str:

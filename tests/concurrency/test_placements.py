@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace as evolve
-from races import at_once, claim, dump, provider, put, refusals, uid, used
 from sqlalchemy import text
 
 from roost.errors import ConcurrentUpdate, ConsumerGenerationConflict, KeyReused, NoCandidates
@@ -23,6 +22,8 @@ from roost.query import CandidateQuery, Order, RequestGroup
 from roost.search.find import find
 from roost.service.service import Roost
 from roost.store.tables import idempotency
+from tests.concurrency.races import at_once, claim, dump, provider, put, refusals, used
+from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 

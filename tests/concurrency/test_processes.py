@@ -6,19 +6,22 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from follower import Follower, tables
-from races import claim, provider, put, uid, used
 from sqlalchemy import select
 
 from roost.operations.usages import read_usages
 from roost.service.service import Roost
 from roost.store.schema import roost_writers
+from tests.concurrency.follower import Follower, tables
+from tests.concurrency.races import claim, provider, put, used
+from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 
+ROOT = Path(__file__).resolve().parents[2]
+
 CLAIMS = """
 import sys
-from races import claim, put
+from tests.concurrency.races import claim, put
 from roost.errors import CapacityExceeded
 from roost.service.service import Roost
 from roost.settings import Settings
@@ -41,8 +44,8 @@ def test_processes_share_a_provider(open_roost: OpenRoost, database_url: str) ->
     roost = open_roost()
     provider(roost, "host", VCPU=30)
     follower = Follower(roost.store)
-    here = Path(__file__).parent
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (here, here.parent)))}
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", CLAIMS, database_url, f"process{number}", "15"],

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from races import claim, dump, provider, put, uid
 
 from roost import errors
 from roost.model import Inventory, InventoryChange
@@ -27,6 +26,8 @@ from roost.operations.resource_classes import (
 )
 from roost.operations.traits import delete_trait, ensure_trait, replace_traits
 from roost.service.service import Roost
+from tests.concurrency.races import claim, dump, provider, put
+from tests.support.names import uid
 
 INVENTORY = Inventory(total=1)
 

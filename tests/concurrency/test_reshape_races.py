@@ -4,14 +4,14 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from races import at_once, claim, provider, put, refusals, uid, used
-
 from roost.errors import Conflict
 from roost.model import Inventory, InventoryChange
 from roost.operations.inventories import read_inventories
 from roost.operations.reshaper import reshape
 from roost.operations.usages import read_usages
 from roost.service.service import Roost
+from tests.concurrency.races import at_once, claim, provider, put, refusals, used
+from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 

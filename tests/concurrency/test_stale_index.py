@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from races import at_once, claim, provider, put, refusals, uid, used
 
 from roost.errors import (
     CapacityExceeded,
@@ -24,6 +23,8 @@ from roost.operations.traits import delete_trait, ensure_trait, read_traits, rep
 from roost.search.index.index import Index
 from roost.service import service
 from roost.service.service import Roost
+from tests.concurrency.races import at_once, claim, provider, put, refusals, used
+from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 

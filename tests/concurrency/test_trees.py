@@ -4,13 +4,14 @@ import random
 from collections.abc import Callable
 from functools import partial
 
-from races import at_once, provider, refusals, uid
 from sqlalchemy import select
 
 from roost.errors import InvalidParent
 from roost.operations.providers import create_provider, delete_provider, update_provider
 from roost.service.service import Roost
 from roost.store.schema import resource_providers
+from tests.concurrency.races import at_once, provider, refusals
+from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 

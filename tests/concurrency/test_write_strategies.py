@@ -4,9 +4,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from races import claim, provider, put, uid, used
 from sqlalchemy import delete
-from transactions import Transactions
 
 from roost.errors import ProviderGenerationConflict
 from roost.model import Inventory, InventoryChange
@@ -23,6 +21,9 @@ from roost.service import service
 from roost.service.service import Roost
 from roost.store.schema import roost_changes, roost_writers
 from roost.store.transaction import Transaction
+from tests.concurrency.races import claim, provider, put, used
+from tests.concurrency.transactions import Transactions
+from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 

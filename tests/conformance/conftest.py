@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.selection import Case
-from conformance.servers import Servers
-from conformance.subject import Subject
-from servers import DATABASES
+from tests.conformance.selection import Case
+from tests.conformance.servers import Servers
+from tests.conformance.subject import Subject
+from tests.support.database_servers import DATABASES
 
 
 @pytest.fixture(scope="session", params=DATABASES)

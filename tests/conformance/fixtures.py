@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 from gabbi.fixture import GabbiFixture
 
-from conformance.world import World, new_uuid
+from tests.conformance.world import World, new_uuid
 
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
 

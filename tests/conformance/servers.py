@@ -6,9 +6,9 @@ from typing import Self
 
 import yaml
 
-from conformance import selection
 from roost.api.access.policy_rules import list_rules
-from roost_server import RoostServer
+from tests.conformance import selection
+from tests.support.roost_server import RoostServer
 
 # By the fixture of a file. All others run with the rules that were in force before the reference's
 # new policy defaults.

@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from gabbi import handlers, suitemaker
 from gabbi.suite import GabbiSuite
 
-from conformance import fixtures, selection, tables
-from conformance.selection import Case
+from tests.conformance import fixtures, selection, tables
+from tests.conformance.selection import Case
 
 
 class Subject:

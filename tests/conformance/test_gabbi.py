@@ -2,9 +2,9 @@
 
 import pytest
 
-from conformance import selection
-from conformance.selection import Case
-from conformance.subject import Subject
+from tests.conformance import selection
+from tests.conformance.selection import Case
+from tests.conformance.subject import Subject
 
 
 @pytest.mark.parametrize("case", selection.cases(), ids=str)

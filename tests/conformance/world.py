@@ -7,6 +7,8 @@ from typing import Any, Self
 
 import httpx
 
+from tests.support.headers import ADMIN
+
 # Recent enough for nested providers and consumer generations, older than consumer types, which
 # the files expect to be unset.
 MICROVERSION = "1.28"
@@ -18,9 +20,7 @@ class World:
     """Writes to one server, and remembers the generation of each provider it made."""
 
     def __init__(self, server_url: str) -> None:
-        self._client = httpx.Client(
-            base_url=server_url, headers={"x-auth-token": "admin"}, timeout=30
-        )
+        self._client = httpx.Client(base_url=server_url, headers=ADMIN, timeout=30)
         self._generations: dict[str, int] = {}
 
     def __enter__(self) -> Self:

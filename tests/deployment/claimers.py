@@ -10,7 +10,8 @@ from typing import Any, Self
 
 import httpx
 
-HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
+from tests.support.headers import HEADERS
+
 PROJECT = "11111111-1111-4111-8111-111111111111"
 CLAIMED_VCPU = 3
 ANSWER_SECONDS_MAX = 60

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from claimers import HEADERS, PROJECT
 from sqlalchemy import make_url
 
-from roost_server import RoostServer
-from servers import SERVERS, DatabaseServer, PostgreSQL
+from tests.deployment.claimers import HEADERS, PROJECT
+from tests.support.database_servers import SERVERS, DatabaseServer, PostgreSQL
+from tests.support.roost_server import RoostServer
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
 # Which worker answers is left to chance.

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import click
 import pytest
-from uwsgi_server import DEPLOY
 
 from roost.api.probes import OPEN_ROUTES
 from roost.cli.main import roost as program
 from roost.settings import OPTIONS
+from tests.deployment.uwsgi_server import DEPLOY
 
 ROOT = DEPLOY.parent
 DOCUMENTS = (ROOT / "docs" / "operations.md").read_text()

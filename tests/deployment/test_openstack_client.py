@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from roost_server import RoostServer
+from tests.support.roost_server import RoostServer
 
 VERSION = "1.39"
 PROGRAM = Path(sys.executable).parent / "openstack"

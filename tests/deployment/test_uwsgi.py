@@ -13,11 +13,11 @@ import httpx
 import psutil
 import pytest
 import sqlalchemy as sa
-from claimers import HEADERS, Claim, Claimers
-from uwsgi_server import PREFIX, UwsgiServer
 
-from roost_server import command
-from servers import PostgreSQL
+from tests.deployment.claimers import HEADERS, Claim, Claimers
+from tests.deployment.uwsgi_server import PREFIX, UwsgiServer
+from tests.support.database_servers import PostgreSQL
+from tests.support.roost_server import command
 
 HOSTS = 8
 # Few enough that clients run into each other and into the end of it.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import httpx
 
-from servers import free_port
-from service_process import ServiceProcess
+from tests.support.database_servers import free_port
+from tests.support.service_process import ServiceProcess
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 PREFIX = "/placement"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from faults.breaks import BREAKS
-from faults.databases import serve
-from faults.run import run
+from tests.faults.breaks import BREAKS
+from tests.faults.databases import serve
+from tests.faults.run import run
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -8,12 +8,13 @@ from typing import Any
 
 import httpx
 
-from faults.clients import Allocations, Claimer, Reshaper
-from faults.cloud import HEADERS, MEMORY_MIN, NAMES, TREE_CHILD, TREE_ROOT, uid
-from faults.databases import Database
-from faults.history import History
-from faults.service import Worker
 from roost.assembly import build_application
+from tests.faults.clients import Allocations, Claimer, Reshaper
+from tests.faults.cloud import MEMORY_MIN, NAMES, SERVICE_HEADERS, TREE_CHILD, TREE_ROOT
+from tests.faults.databases import Database
+from tests.faults.history import History
+from tests.faults.service import Worker
+from tests.support.names import uid
 
 # One statement, so all of it is as of one moment.
 USED = """
@@ -169,7 +170,7 @@ def check_worker(worker: Worker, database: Database, history: History) -> None:
     used: dict[str, int] = {}
     for provider, _, _, amount in database.rows(0, USED):
         used[provider] = used.get(provider, 0) + int(amount)
-    with httpx.Client(base_url=worker.url, headers=HEADERS, timeout=30) as client:
+    with httpx.Client(base_url=worker.url, headers=SERVICE_HEADERS, timeout=30) as client:
         listed = client.get("/resource_providers").json()["resource_providers"]
         seen = {one["uuid"]: one["generation"] for one in listed}
         if seen != generations:
@@ -188,13 +189,15 @@ def fresh_service(database: Database) -> httpx.Client:
     url = database.url().format(port=database.nodes[0].port)
     application = build_application(database_url=url, auth_strategy="noauth2", sync=False)
     return httpx.Client(
-        transport=httpx.WSGITransport(app=application), base_url="http://fresh", headers=HEADERS
+        transport=httpx.WSGITransport(app=application),
+        base_url="http://fresh",
+        headers=SERVICE_HEADERS,
     )
 
 
 def check_index(worker: Worker, fresh: httpx.Client, history: History) -> None:
     """What a worker followed for the whole run is what one who has just come finds."""
-    with httpx.Client(base_url=worker.url, headers=HEADERS, timeout=30) as client:
+    with httpx.Client(base_url=worker.url, headers=SERVICE_HEADERS, timeout=30) as client:
         for path in INDEX_PATHS:
             expected, found = (contents(side.get(path).json()) for side in (fresh, client))
             if found != expected:

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from faults.cloud import (
-    HEADERS,
+from tests.faults.cloud import (
     HOST_NAMES,
     MEMORY_MIN,
     OWNER,
+    SERVICE_HEADERS,
     STORAGE,
     TREE_CHILD,
     TREE_ROOT,
@@ -26,8 +26,8 @@ from faults.cloud import (
     WANDERER,
     uid,
 )
-from faults.history import Event, History
-from faults.service import Worker
+from tests.faults.history import Event, History
+from tests.faults.service import Worker
 
 REQUEST_SECONDS_MAX = 8.0
 CONSUMERS_EACH = 3
@@ -89,7 +89,7 @@ class Client:
         self.workers = workers
         self.history = history
         self.random = random.Random(f"{name}-{seed}")
-        self._http = httpx.Client(headers=HEADERS, timeout=REQUEST_SECONDS_MAX)
+        self._http = httpx.Client(headers=SERVICE_HEADERS, timeout=REQUEST_SECONDS_MAX)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 

@@ -4,13 +4,11 @@ from typing import Any
 
 import httpx
 
-from names import uid
+from tests.support.headers import HEADERS
+from tests.support.names import uid
 
-HEADERS = {
-    "x-auth-token": "admin",
-    "x-roles": "admin,service",
-    "openstack-api-version": "placement 1.39",
-}
+# Reshapes are for services alone.
+SERVICE_HEADERS = {**HEADERS, "x-roles": "admin,service"}
 OWNER = {"project_id": "project", "user_id": "user", "consumer_type": "INSTANCE"}
 
 HOSTS = 4
@@ -27,7 +25,7 @@ NAMES = [*HOST_NAMES, STORAGE, TREE_ROOT, TREE_CHILD, WANDERER]
 
 def build(url: str) -> None:
     """Make the cloud, through one worker."""
-    with httpx.Client(base_url=url, headers=HEADERS, timeout=30) as client:
+    with httpx.Client(base_url=url, headers=SERVICE_HEADERS, timeout=30) as client:
         for name in HOST_NAMES:
             _provider(client, name)
             _stock(client, name, VCPU=HOST_VCPUS, MEMORY_MB=MEMORY_MIN)

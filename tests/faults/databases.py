@@ -6,8 +6,8 @@ import signal
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from faults.galera import Cluster
-from servers import PostgreSQL
+from tests.faults.galera import Cluster
+from tests.support.database_servers import PostgreSQL
 
 
 class Database(Protocol):

@@ -8,7 +8,7 @@ import time
 from types import TracebackType
 from typing import Self
 
-from servers import MariaDB, free_port, missing
+from tests.support.database_servers import MariaDB, free_port, missing
 
 NODES = 3
 JOIN_SECONDS_MAX = 90

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from faults.history import History
-from faults.service import Worker
+from tests.faults.history import History
+from tests.faults.service import Worker
 
 FAULT_SECONDS = (0.3, 3.0)
 QUIET_SECONDS = (0.3, 1.5)

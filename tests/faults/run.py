@@ -5,13 +5,22 @@ import tempfile
 import time
 from pathlib import Path
 
-from faults import cloud
-from faults.checks import Sampler, check_all
-from faults.clients import SETTLE_SECONDS, Claimer, Client, Keeper, Mover, Placer, Reshaper, Watcher
-from faults.databases import Database
-from faults.history import History
-from faults.nemesis import Nemesis
-from faults.service import Worker
+from tests.faults import cloud
+from tests.faults.checks import Sampler, check_all
+from tests.faults.clients import (
+    SETTLE_SECONDS,
+    Claimer,
+    Client,
+    Keeper,
+    Mover,
+    Placer,
+    Reshaper,
+    Watcher,
+)
+from tests.faults.databases import Database
+from tests.faults.history import History
+from tests.faults.nemesis import Nemesis
+from tests.faults.service import Worker
 
 WORKERS = 4
 CLAIMERS = 6

@@ -11,11 +11,11 @@ from typing import Self
 
 import httpx
 
-from faults.proxy import Proxy
-from servers import free_port
+from tests.faults.proxy import Proxy
+from tests.support.database_servers import free_port
 
 START_SECONDS_MAX = 60
-TESTS = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Worker:
@@ -52,12 +52,12 @@ class Worker:
     def start(self) -> None:
         """Start the process; who asks it at once has to wait."""
         self.fault_point.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "faults.worker", "--port", str(self.port)]
+        command = [sys.executable, "-m", "tests.faults.worker", "--port", str(self.port)]
         url = self._database_url.format(port=self.proxy.port)
         path = os.environ.get("PYTHONPATH")
         environment = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [path])]),
+            "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [path])]),
             "ROOST_FAULT_POINT": str(self.fault_point),
             "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "false" if self.starts else "true",
         }

@@ -2,8 +2,8 @@
 
 import pytest
 
-from faults.databases import serve
-from faults.run import run
+from tests.faults.databases import serve
+from tests.faults.run import run
 
 SECONDS = 25.0
 # A broken build shows itself sooner or later; a run that did not see it is tried again.

@@ -1,9 +1,9 @@
 """`roost serve` with fail-points, and with parts that can be broken on purpose.
 
-Run as `python -m faults.worker --port ... --database ...`. ROOST_FAULT_POINT names a file; when it
-says "before" or "after", the process kills itself just before, or just after, its next COMMIT;
-when it says "late", that COMMIT comes late.
-ROOST_BROKEN names a part to break, to show that the fault test notices.
+Run as `python -m tests.faults.worker --port ... --database ...`. ROOST_FAULT_POINT names a file.
+When it says "before" or "after", the process kills itself just before, or just after, its next
+COMMIT; when it says "late", that COMMIT comes late. ROOST_BROKEN names a part to
+break, to show that the fault test notices.
 """
 
 import os
@@ -13,12 +13,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from faults.breaks import BREAKS
 from roost.assembly import Application
 from roost.cli import server
 from roost.cli.main import roost as program
 from roost.settings import Settings
 from roost.store.feed import writer
+from tests.faults.breaks import BREAKS
 
 LATE_SECONDS = 0.3
 

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from generated.small_world import (
+from roost.api.routes import Route
+from tests.generated.small_world import (
     AGGREGATE_1,
     AGGREGATE_2,
     CLASS,
@@ -29,7 +30,6 @@ from generated.small_world import (
     USER,
     consumer_body,
 )
-from roost.api.routes import Route
 
 NEWEST = "1.39"
 

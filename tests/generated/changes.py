@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from generated import hostile
-from generated.odd_json import Members
+from tests.generated import hostile
+from tests.generated.odd_json import Members
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 

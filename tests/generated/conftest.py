@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from generated.subject import Subject, statuses
-from servers import DATABASES, MariaDB, PostgreSQL
+from tests.generated.subject import Subject, statuses
+from tests.support.database_servers import DATABASES, MariaDB, PostgreSQL
 
 # Generated input goes to these; explicit examples always go to all of them.
 GENERATED_DATABASES = os.environ.get("ROOST_DATABASES", "sqlite").split(",")

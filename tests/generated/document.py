@@ -8,11 +8,11 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from generated.hostile import NAMES, UUIDS
-from generated.small_world import AGGREGATE_1, CN1, PROJECT, TRAIT
 from roost.api import openapi
 from roost.api.probes import OPEN_ROUTES
 from roost.api.versions import VERSIONS
+from tests.generated.hostile import NAMES, UUIDS
+from tests.generated.small_world import AGGREGATE_1, CN1, PROJECT, TRAIT
 
 _GOOD_VALUES = {
     "resources": "VCPU:1",

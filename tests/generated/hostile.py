@@ -4,8 +4,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from generated import small_world
-from generated.odd_json import Members, Token
+from tests.generated import small_world
+from tests.generated.odd_json import Members, Token
 
 UUIDS = (
     small_world.CN1,

@@ -8,13 +8,13 @@ from urllib.parse import quote
 
 from hypothesis import strategies as st
 
-from generated import hostile
-from generated.catalogue import Valid
-from generated.changes import Draw, changed, changed_text, changed_value, places
-from generated.odd_json import write
-from generated.subject import ROLES, TOKEN, version_header
-from generated.wire import RawRequest
 from roost.api.versions import VERSIONS
+from tests.generated import hostile
+from tests.generated.catalogue import Valid
+from tests.generated.changes import Draw, changed, changed_text, changed_value, places
+from tests.generated.odd_json import write
+from tests.generated.subject import ROLES, TOKEN, version_header
+from tests.generated.wire import RawRequest
 
 MUTATION_COUNT_MAX = 3
 

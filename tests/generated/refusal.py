@@ -3,10 +3,10 @@
 import dataclasses
 from typing import Any
 
-from generated.odd_json import write
-from generated.small_world import CN2, CONSUMER_NEW, GENERATIONS, SPARE, consumer_body
-from generated.subject import ROLES, TOKEN, VERSION_NEWEST, version_header
-from generated.wire import RawRequest
+from tests.generated.odd_json import write
+from tests.generated.small_world import CN2, CONSUMER_NEW, GENERATIONS, SPARE, consumer_body
+from tests.generated.subject import ROLES, TOKEN, VERSION_NEWEST, version_header
+from tests.generated.wire import RawRequest
 
 JSON = b"application/json"
 

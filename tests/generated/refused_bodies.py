@@ -1,7 +1,7 @@
 """Bodies that are refused, in words that name the field and say what was expected."""
 
-from generated.refusal import JSON, claim, consumer, inventory, provider, refusal, vcpu
-from generated.small_world import CN1, CN2, CONSUMER_NEW, GENERATIONS, SPARE, consumer_body
+from tests.generated.refusal import JSON, claim, consumer, inventory, provider, refusal, vcpu
+from tests.generated.small_world import CN1, CN2, CONSUMER_NEW, GENERATIONS, SPARE, consumer_body
 
 _DEEP = 100_000
 _VCPU_1 = '{"VCPU": {"total": 1}}'

@@ -1,6 +1,6 @@
 """Questions about events that are refused."""
 
-from generated.refusal import Refusal, refusal
+from tests.generated.refusal import Refusal, refusal
 
 
 def _events(title: str, query: str, *words: str, status: int = 400) -> Refusal:

@@ -4,8 +4,8 @@ import base64
 import json
 from typing import Any
 
-from generated.refusal import candidates, refusal
-from generated.small_world import AGGREGATE_1, CN1, NOBODY
+from tests.generated.refusal import candidates, refusal
+from tests.generated.small_world import AGGREGATE_1, CN1, NOBODY
 
 _A = "resources_A=VCPU:1"
 _AB = "resources_A=VCPU:1&resources_B=VCPU:1"

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from generated.refusal import Refusal, refusal
-from generated.small_world import CONSUMER_1, CONSUMER_NEW, PROJECT, USER
+from tests.generated.refusal import Refusal, refusal
+from tests.generated.small_world import CONSUMER_1, CONSUMER_NEW, PROJECT, USER
 
 _OWNER = {"project_id": PROJECT, "user_id": USER, "consumer_type": "INSTANCE"}
 _VCPU = "resources=VCPU:1"

@@ -1,6 +1,6 @@
 """Queries and headers that are refused, in words that name the parameter and what was expected."""
 
-from generated.refusal import candidates, refusal
+from tests.generated.refusal import candidates, refusal
 
 CANDIDATE_REFUSALS = (
     candidates("unknown parameter", "resources=VCPU:1&color=red", "'color'"),

@@ -7,10 +7,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from generated import small_world
-from generated.tables import Tables
-from generated.wire import Answer, RawRequest, send
-from roost_server import RoostServer
+from tests.generated import small_world
+from tests.generated.tables import Tables
+from tests.generated.wire import Answer, RawRequest, send
+from tests.support.roost_server import RoostServer
 
 TOKEN = (b"x-auth-token", b"admin")
 # The reshaper is for services.

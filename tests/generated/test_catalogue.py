@@ -6,12 +6,12 @@ from urllib.parse import urlencode
 
 import pytest
 
-from generated.catalogue import VALID, Valid
-from generated.subject import Subject, plain_request
 from roost.api import openapi
 from roost.api.openapi import X_OPENSTACK
 from roost.api.parsing.validation import validators_of
 from roost.api.routes import ROUTES, Route
+from tests.generated.catalogue import VALID, Valid
+from tests.generated.subject import Subject, plain_request
 
 DOCUMENT = openapi.document(())
 

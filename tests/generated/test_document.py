@@ -4,10 +4,11 @@ import schemathesis
 from schemathesis import Case
 from schemathesis.checks import not_a_server_error
 
-from generated.document import make_document
-from generated.examples import DETERMINISTIC, LONG, example_settings
-from generated.subject import Subject, check_error
-from generated.wire import Answer
+from tests.generated.document import make_document
+from tests.generated.examples import DETERMINISTIC, LONG, example_settings
+from tests.generated.subject import Subject, check_error
+from tests.generated.wire import Answer
+from tests.support.headers import ADMIN
 
 DOCUMENT = schemathesis.openapi.from_dict(make_document())
 DOCUMENT.config.generation.update(deterministic=DETERMINISTIC)
@@ -18,7 +19,7 @@ DOCUMENT.config.phases.coverage.enabled = LONG
 @DOCUMENT.parametrize()
 @example_settings(share=1 / 40)
 def test_requests_from_the_document(case: Case, subject: Subject) -> None:
-    response = case.call(base_url=subject.server.url, headers={"x-auth-token": "admin"})
+    response = case.call(base_url=subject.server.url, headers=ADMIN)
     case.validate_response(response, checks=[not_a_server_error])
     headers = {name.lower(): values[0] for name, values in response.headers.items()}
     answer = Answer(response.status_code, headers, response.content)

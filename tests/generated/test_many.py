@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from generated.small_world import SPARE, consumer_body
-from generated.subject import Subject, plain_request
+from tests.generated.small_world import SPARE, consumer_body
+from tests.generated.subject import Subject, plain_request
 
 # SQLite nests at most 1000 conditions, PostgreSQL takes at most 65535 parameters.
 CONDITION_COUNT = 1100

@@ -3,12 +3,12 @@
 import pytest
 from hypothesis import given
 
-from generated.catalogue import VALID
-from generated.examples import example_settings
-from generated.mutations import mutated
-from generated.subject import Subject
-from generated.wire import RawRequest
 from roost.api.routes import ROUTES, Route
+from tests.generated.catalogue import VALID
+from tests.generated.examples import example_settings
+from tests.generated.mutations import mutated
+from tests.generated.subject import Subject
+from tests.generated.wire import RawRequest
 
 CANDIDATES = [valid for valid in VALID if valid.path == "/allocation_candidates"]
 

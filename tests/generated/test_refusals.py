@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from generated.refusal import Refusal
-from generated.refused_bodies import REFUSED_BODIES
-from generated.refused_events import REFUSED_EVENTS
-from generated.refused_extensions import REFUSED_EXTENSIONS
-from generated.refused_placements import REFUSED_PLACEMENTS
-from generated.refused_queries import REFUSED_QUERIES
-from generated.subject import TOKEN, Subject, plain_request
-from generated.wire import RawRequest
+from tests.generated.refusal import Refusal
+from tests.generated.refused_bodies import REFUSED_BODIES
+from tests.generated.refused_events import REFUSED_EVENTS
+from tests.generated.refused_extensions import REFUSED_EXTENSIONS
+from tests.generated.refused_placements import REFUSED_PLACEMENTS
+from tests.generated.refused_queries import REFUSED_QUERIES
+from tests.generated.subject import TOKEN, Subject, plain_request
+from tests.generated.wire import RawRequest
 
 
 @pytest.mark.parametrize(

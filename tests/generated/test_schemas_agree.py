@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generated.changes import changed, changed_value, places
-from generated.odd_json import write
 from roost.api.http_error import HttpError
 from roost.api.parsing import bodies
 from roost.api.parsing.validation import validators_of
@@ -22,6 +20,8 @@ from roost.api.schemas import (
     traits,
 )
 from roost.api.versions import VERSION_MAX, Version
+from tests.generated.changes import changed, changed_value, places
+from tests.generated.odd_json import write
 
 UUID = "11111111-1111-4111-8111-111111111111"
 OTHER = UUID.replace("1", "2")

@@ -13,7 +13,6 @@ import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner, Result
 
-from health.broken import BREAKS, DANGLING, REPAIRED, make_cloud, write
 from roost.cli.main import roost
 from roost.cli.output import Failure
 from roost.health.check import STEPS, check, read_tables
@@ -25,7 +24,8 @@ from roost.service.service import Roost
 from roost.settings import Settings
 from roost.store.adoption.adopt import IncompleteIds
 from roost.store.store import Store
-from roost_server import command
+from tests.health.broken import BREAKS, DANGLING, REPAIRED, make_cloud, write
+from tests.support.roost_server import command
 
 SECONDS_MAX = 60
 INCOMPLETE = IncompleteIds(project="somebody", user="nobody")

@@ -11,13 +11,13 @@ import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
 
-from faults.galera import PROVIDER, Node
-from health.broken import BREAKS, make_cloud, write
 from roost.cli.main import roost
 from roost.health.findings import FindingKind
 from roost.store.connection.engine import create_engine
-from roost_server import command
-from servers import MariaDB, PostgreSQL, free_port, missing
+from tests.faults.galera import PROVIDER, Node
+from tests.health.broken import BREAKS, make_cloud, write
+from tests.support.database_servers import MariaDB, PostgreSQL, free_port, missing
+from tests.support.roost_server import command
 
 SECONDS_MAX = 60
 KEYSTONE = "[api]\nauth_strategy = keystone\n"

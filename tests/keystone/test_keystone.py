@@ -6,8 +6,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from keystone.stand_in import Keystone, expired, token
-from roost_server import RoostServer
+from tests.keystone.stand_in import Keystone, expired, token
+from tests.support.roost_server import RoostServer
 
 TOKENS = {
     "admin": token("alice", project="admins", roles=("admin", "reader")),

@@ -3,7 +3,8 @@
 import os
 
 from hypothesis import HealthCheck, settings
-from strategies import EXAMPLE_COUNT
+
+from tests.property.strategies import EXAMPLE_COUNT
 
 COMMON = {
     "max_examples": EXAMPLE_COUNT,

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 from msgspec.structs import replace as evolve
-from strategies import (
+
+from roost.query import CandidateQuery, Elsewhere, RequestGroup
+from tests.property.strategies import (
     Choices,
     Drawn,
     make_aggregates,
@@ -14,9 +16,8 @@ from strategies import (
     some_of,
     sometimes,
 )
-
-from roost.query import CandidateQuery, Elsewhere, RequestGroup
-from world import World, uuid_of
+from tests.support.names import uid
+from tests.support.world import World
 
 
 def make_extended_query(choices: Choices, world: World) -> CandidateQuery:
@@ -74,7 +75,7 @@ def with_split(choices: Choices, group: RequestGroup) -> RequestGroup:
 def with_subtree(choices: Choices, world: World, group: RequestGroup) -> RequestGroup:
     if not sometimes(choices, 8):
         return group
-    return evolve(group, in_subtree=choices.one_of([*world.providers, uuid_of("nobody")]))
+    return evolve(group, in_subtree=choices.one_of([*world.providers, uid("nobody")]))
 
 
 def make_isolated(choices: Choices, suffixes: list[str]) -> tuple[frozenset[str], ...]:

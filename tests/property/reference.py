@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 import httpx
 
 from roost.query import AggregateRule, CandidateQuery, ProviderQuery, TraitRule
-from servers import free_port
-from service_process import ServiceProcess
-from world import HEADERS
+from tests.support.database_servers import free_port
+from tests.support.headers import HEADERS
+from tests.support.service_process import ServiceProcess
 
 CONFIGURATION = """\
 [placement_database]

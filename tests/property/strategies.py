@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from roost.model import INTEGER_MAX, SHARING_TRAIT, Inventory
 from roost.query import AggregateRule, CandidateQuery, ProviderQuery, RequestGroup, TraitRule
-from world import World, build, provider, uuid_of
+from tests.support.names import uid
+from tests.support.world import World, build, provider
 
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
 TRAITS = ("HW_CPU_X86_AVX", "HW_CPU_X86_MMX", "HW_CPU_X86_SSE")
@@ -178,17 +179,17 @@ def make_aggregates(choices: Choices) -> AggregateRule:
     if not sometimes(choices, 6):
         return AggregateRule()
     required = [
-        frozenset(map(uuid_of, some_of(choices, AGGREGATES) or AGGREGATES[:1]))
+        frozenset(map(uid, some_of(choices, AGGREGATES) or AGGREGATES[:1]))
         for _ in range(choices.one_of([1, 0, 2]))
     ]
-    forbidden = frozenset(map(uuid_of, some_of(choices, AGGREGATES, 5)))
+    forbidden = frozenset(map(uid, some_of(choices, AGGREGATES, 5)))
     return AggregateRule(required=tuple(required), forbidden=forbidden)
 
 
 def make_tree(choices: Choices, world: World) -> str | None:
     if not sometimes(choices, 10):
         return None
-    return choices.one_of([*world.providers, uuid_of("nobody")])
+    return choices.one_of([*world.providers, uid("nobody")])
 
 
 def make_subtrees(
@@ -207,7 +208,7 @@ def make_subtrees(
 def make_provider_query(choices: Choices, world: World) -> ProviderQuery:
     chosen = choices.one_of([*world.providers.values()])
     return ProviderQuery(
-        uuid=choices.one_of([None, None, None, chosen.uuid, uuid_of("nobody")]),
+        uuid=choices.one_of([None, None, None, chosen.uuid, uid("nobody")]),
         name=choices.one_of([None, None, None, chosen.name]),
         in_tree=make_tree(choices, world),
         resources={name: choices.one_of([1, 2, 3]) for name in some_of(choices, CLASSES, 4)},

@@ -2,21 +2,21 @@
 
 from collections.abc import Iterator
 
-from extended import (
+from hypothesis import given
+from msgspec.structs import replace as evolve
+
+from roost.query import CandidateQuery
+from roost.search.capacity import SimulatedClaims, simulate_claims
+from roost.search.index.index import Index
+from tests import oracle
+from tests.property.extended import (
     make_extended_query,
     make_split_query,
     worlds_and_extended_queries,
     worlds_and_split_queries,
 )
-from hypothesis import given
-from msgspec.structs import replace as evolve
-from strategies import EXAMPLE_COUNT, Seeded, make_world
-
-import oracle
-from roost.query import CandidateQuery
-from roost.search.capacity import SimulatedClaims, simulate_claims
-from roost.search.index.index import Index
-from world import World, rows
+from tests.property.strategies import EXAMPLE_COUNT, Seeded, make_world
+from tests.support.world import World, rows
 
 
 def claimed(index: Index, world: World, query: CandidateQuery, simulated: SimulatedClaims) -> World:

@@ -1,23 +1,22 @@
 """What an explanation counts and promises is so, on worlds small enough to try everything."""
 
-from extended import (
-    make_extended_query,
-    make_split_query,
-    worlds_and_extended_queries,
-    worlds_and_split_queries,
-)
 from hypothesis import given
 from msgspec.structs import replace as evolve
-from strategies import EXAMPLE_COUNT, Seeded, make_world
 
-import funnel_oracle
-import oracle
 from roost.query import CandidateQuery
 from roost.reasons import Explanation, Relaxation, RuleKind, Verdict
 from roost.search.explain.explain import explain
 from roost.search.explain.rules import decompose, with_amount, without
 from roost.search.index.index import Index
-from world import World, rows
+from tests import funnel_oracle, oracle
+from tests.property.extended import (
+    make_extended_query,
+    make_split_query,
+    worlds_and_extended_queries,
+    worlds_and_split_queries,
+)
+from tests.property.strategies import EXAMPLE_COUNT, Seeded, make_world
+from tests.support.world import World, rows
 
 QUERIES_PER_WORLD = 5
 

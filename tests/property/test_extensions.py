@@ -3,16 +3,16 @@
 from collections import Counter
 
 import pytest
-from extended import make_extended_query, worlds_and_extended_queries
 from hypothesis import given
-from strategies import EXAMPLE_COUNT, Seeded, make_world
 
-import oracle
 from roost.query import CandidateQuery
 from roost.search import combine
 from roost.search.find import find
 from roost.search.index.index import Index
-from world import World, rows
+from tests import oracle
+from tests.property.extended import make_extended_query, worlds_and_extended_queries
+from tests.property.strategies import EXAMPLE_COUNT, Seeded, make_world
+from tests.support.world import World, rows
 
 QUERIES_PER_WORLD = 10
 

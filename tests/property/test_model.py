@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from roost.model import INTEGER_MAX, Inventory, capacity, fits, fits_units
 from roost.search.index.index import Index
 from roost.search.match import fits_mask
-from world import build, provider, rows
+from tests.support.world import build, provider, rows
 
 RATIOS = st.sampled_from([1.0, 0.1, 0.29, 0.5, 1.1, 1.5, 16.0, 1e-9]) | st.floats(0.0, 1e6)
 

@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import pytest
 from msgspec.structs import replace as evolve
-from reference import Reference, candidates_path, providers_path
-from strategies import Seeded, make_provider_query, make_query, make_world
 
-import oracle
 from roost.query import CandidateQuery, RequestGroup, TraitRule
-from world import HEADERS, World, load
+from tests import oracle
+from tests.property.reference import Reference, candidates_path, providers_path
+from tests.property.strategies import Seeded, make_provider_query, make_query, make_world
+from tests.support.headers import HEADERS
+from tests.support.world import World, load
 
 WORLD_COUNT = int(os.environ.get("ROOST_REFERENCE_WORLDS", "25"))
 QUERIES_PER_WORLD = 12

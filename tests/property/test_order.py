@@ -3,19 +3,20 @@
 from collections.abc import Iterator
 
 import pytest
-from extended import make_extended_query, worlds_and_extended_queries
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace as evolve
-from strategies import EXAMPLE_COUNT, Seeded, make_world
 
-import oracle
 from roost.model import SHARING_TRAIT, Candidate
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup
 from roost.search import combine
 from roost.search.find import find
 from roost.search.index.index import Index
-from world import World, build, provider, rows, uuid_of
+from tests import oracle
+from tests.property.extended import make_extended_query, worlds_and_extended_queries
+from tests.property.strategies import EXAMPLE_COUNT, Seeded, make_world
+from tests.support.names import uid
+from tests.support.world import World, build, provider, rows
 
 ORDERS = [
     Order(by=OrderBy.PACK),
@@ -94,7 +95,7 @@ def test_pack_and_spread() -> None:
 
 def test_by_root_is_by_uuid() -> None:
     world = hosts(*[0] * 20)
-    names = sorted((f"h{n}" for n in range(20)), key=uuid_of)
+    names = sorted((f"h{n}" for n in range(20)), key=uid)
     assert roots(world, asking(Order(by=OrderBy.ROOT))) == names
 
 
@@ -117,8 +118,8 @@ def test_sharing_providers_come_in_the_same_order_wherever_their_rows_are() -> N
         query = CandidateQuery(groups=(group,), order=Order(by=OrderBy.ROOT))
         index = Index.build(rows(world))
         before = find(index, query).candidates
-        moved = index.provider(index.row_of_uuid[uuid_of("pool0")])
-        index.remove_tree(index.row_of_uuid[uuid_of("pool0")])
+        moved = index.provider(index.row_of_uuid[uid("pool0")])
+        index.remove_tree(index.row_of_uuid[uid("pool0")])
         index.append_trees([moved])
         assert find(index, query).candidates == before
         assert len(before) == 3

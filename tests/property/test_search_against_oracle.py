@@ -3,15 +3,21 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace as evolve
-from strategies import EXAMPLE_COUNT, Seeded, make_query, make_world, worlds_and_queries
 
-import oracle
 from roost.model import ProviderSummary
 from roost.query import CandidateQuery
 from roost.search.answer import Answer
 from roost.search.find import find
 from roost.search.index.index import Index
-from world import World, WorldProvider, rows
+from tests import oracle
+from tests.property.strategies import (
+    EXAMPLE_COUNT,
+    Seeded,
+    make_query,
+    make_world,
+    worlds_and_queries,
+)
+from tests.support.world import World, WorldProvider, rows
 
 QUERIES_PER_WORLD = 10
 

@@ -3,13 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from extended import make_split_query, worlds_and_split_queries
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace as evolve
-from strategies import EXAMPLE_COUNT, Seeded, make_world
 
-import oracle
 from roost.model import INTEGER_MAX
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup, TraitRule
 from roost.search.find import find
@@ -17,7 +14,11 @@ from roost.search.index.index import Index
 from roost.search.split.pieces import PIECES_MAX, PieceSizes, piece_sizes, splits
 from roost.search.split.search import SplitSearch
 from roost.search.split.ways import STEPS_OF_TREE_MAX
-from world import World, build, provider, rows, uuid_of
+from tests import oracle
+from tests.property.extended import make_split_query, worlds_and_split_queries
+from tests.property.strategies import EXAMPLE_COUNT, Seeded, make_world
+from tests.support.names import uid
+from tests.support.world import World, build, provider, rows
 
 QUERIES_PER_WORLD = 4
 
@@ -164,13 +165,13 @@ def test_what_others_leave_is_split() -> None:
         provider("numa1", {"VCPU": 4}, parent="host"),
     )
     bound = (
-        RequestGroup(suffix=f"_{n}", resources={"VCPU": 2}, in_subtree=uuid_of(f"numa{n}"))
+        RequestGroup(suffix=f"_{n}", resources={"VCPU": 2}, in_subtree=uid(f"numa{n}"))
         for n in range(2)
     )
     query = CandidateQuery(groups=(splitting("_S", 4), *bound))
     assert amounts(world, query) == [{"numa0": {"VCPU": 4}, "numa1": {"VCPU": 4}}]
     # Whose turn comes first makes a difference: the second has only one place to go.
-    only = splitting("_B", 2, in_subtree=uuid_of("numa0"))
+    only = splitting("_B", 2, in_subtree=uid("numa0"))
     groups = (splitting("_A", 6), only)
     assert amounts(world, CandidateQuery(groups=groups)) == [
         {"numa0": {"VCPU": 4}, "numa1": {"VCPU": 4}}

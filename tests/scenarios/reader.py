@@ -29,7 +29,8 @@ from msgspec.structs import replace as evolve
 
 from roost.model import Inventory, Value
 from roost.query import AggregateRule, CandidateQuery, Elsewhere, RequestGroup, TraitRule
-from world import ProviderPlan, World, build, provider, uuid_of
+from tests.support.names import uid
+from tests.support.world import ProviderPlan, World, build, provider
 
 FOLDER = Path(__file__).parent
 
@@ -111,7 +112,7 @@ def sections(text: str) -> Iterator[tuple[str, str, list[str]]]:
 
 def new_request(title: str, lines: list[str]) -> Request:
     joined = "".join(line.strip() for line in lines)
-    query_string = re.sub(r"\{(\w+)\}", lambda match: uuid_of(match[1]), joined)
+    query_string = re.sub(r"\{(\w+)\}", lambda match: uid(match[1]), joined)
     return Request(
         title=title,
         query_string=query_string,
@@ -182,7 +183,7 @@ def read_taken(text: str) -> dict[str, dict[str, int]]:
     for part in text.split("+"):
         name, *resources = part.split()
         pairs = (resource.split(":") for resource in resources)
-        taken[uuid_of(name)] = {resource: int(amount) for resource, amount in pairs}
+        taken[uid(name)] = {resource: int(amount) for resource, amount in pairs}
     return taken
 
 

@@ -5,10 +5,12 @@ from typing import Any
 
 import httpx
 import pytest
-from reader import Scenario, parse, scenarios
 
-import oracle
-from world import HEADERS, World, generation_of, inventory_body, load, put_allocations, uuid_of
+from tests import oracle
+from tests.scenarios.reader import Scenario, parse, scenarios
+from tests.support.headers import HEADERS
+from tests.support.names import uid
+from tests.support.world import World, generation_of, inventory_body, load, put_allocations
 
 RESHAPES = scenarios("4-*.txt")
 
@@ -58,12 +60,12 @@ def reshape_body(client: httpx.Client, scenario: Scenario) -> dict[str, Any]:
             if one.inventories != before.providers[own].inventories
         },
         "allocations": {
-            uuid_of(consumer): {
+            uid(consumer): {
                 "allocations": {own: {"resources": taken} for own, taken in allocations.items()},
                 "project_id": "project",
                 "user_id": "user",
                 "consumer_type": "INSTANCE",
-                "consumer_generation": get(client, f"/allocations/{uuid_of(consumer)}")[
+                "consumer_generation": get(client, f"/allocations/{uid(consumer)}")[
                     "consumer_generation"
                 ],
             }
@@ -84,9 +86,7 @@ def allocations(client: httpx.Client, consumers: Mapping[str, Any]) -> State:
     return {
         consumer: {
             own: taken["resources"]
-            for own, taken in get(client, f"/allocations/{uuid_of(consumer)}")[
-                "allocations"
-            ].items()
+            for own, taken in get(client, f"/allocations/{uid(consumer)}")["allocations"].items()
         }
         for consumer in consumers
     }
@@ -98,7 +98,7 @@ def everything(client: httpx.Client, scenario: Scenario) -> State:
         "providers": get(client, "/resource_providers"),
         "inventories": inventories(client, scenario.world),
         "allocations": [
-            get(client, f"/allocations/{uuid_of(consumer)}") for consumer in scenario.consumers
+            get(client, f"/allocations/{uid(consumer)}") for consumer in scenario.consumers
         ],
     }
 

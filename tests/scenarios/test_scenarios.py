@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 import httpx
 import pytest
-from reader import Allocations, Request, Scenario, parse, scenarios
 
-import oracle
-from world import HEADERS, load, rows
+from tests import oracle
+from tests.scenarios.reader import Allocations, Request, Scenario, parse, scenarios
+from tests.support.headers import HEADERS
+from tests.support.world import load, rows
 
 SEARCHES = scenarios("[1235]-*.txt")
 CASES = [

@@ -23,7 +23,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from conformance import tables
 from roost.errors import RoostError
 from roost.model import ConsumerChange, Inventory, InventoryChange
 from roost.operations.aggregates import read_aggregates, replace_aggregates
@@ -47,7 +46,8 @@ from roost.settings import Settings
 from roost.store import standard_names
 from roost.store.migrations import migrate
 from roost.store.store import Store
-from stateful.model_world import CLASSES, TRAITS, ModelWorld, Refused
+from tests.conformance import tables
+from tests.stateful.model_world import CLASSES, TRAITS, ModelWorld, Refused
 
 PROVIDERS = [str(uuid.UUID(int=number)) for number in range(1, 7)]
 CONSUMERS = [str(uuid.UUID(int=number)) for number in range(101, 104)]

@@ -13,6 +13,7 @@ import pytest
 from roost import assembly
 from roost.errors import Unavailable
 from roost.settings import Settings, SettingsError
+from tests.support.headers import HEADERS
 
 A = "11111111-1111-1111-1111-111111111111"
 
@@ -29,7 +30,7 @@ def client_of(application: assembly.Application, **options: Any) -> httpx.Client
     return httpx.Client(
         transport=httpx.WSGITransport(app=application, **options),
         base_url="http://cloud.example",
-        headers={"x-auth-token": "admin", "openstack-api-version": "placement 1.39"},
+        headers=HEADERS,
     )
 
 

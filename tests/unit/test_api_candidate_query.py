@@ -12,9 +12,9 @@ from roost.api.parsing.candidate_query import parameters_of
 from roost.api.parsing.tokens import encode_cursor
 from roost.api.versions import VERSION_MAX, Version
 from roost.query import CandidateQuery, Cursor, Order
-from world import uuid_of
+from tests.support.names import uid
 
-UUID = uuid_of("somebody")
+UUID = uid("somebody")
 
 
 def posted(body: dict[str, Any]) -> CandidateQuery:

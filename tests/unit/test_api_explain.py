@@ -10,7 +10,9 @@ from roost import assembly
 from roost.model import SHARING_TRAIT
 from roost.operations import candidates
 from roost.reasons import RuleKind
-from world import HEADERS, build, load, provider, put_allocations, uuid_of
+from tests.support.headers import HEADERS
+from tests.support.names import uid
+from tests.support.world import build, load, provider, put_allocations
 
 EXPLAIN = "/allocation_candidates/explain"
 PAGE = (Path(__file__).parents[2] / "docs" / "beyond.md").read_text()
@@ -41,7 +43,7 @@ def small_cloud(client: httpx.Client) -> None:
 
 def test_an_explanation(client: httpx.Client) -> None:
     small_cloud(client)
-    found = client.get(f"{EXPLAIN}?resources=VCPU:2,MEMORY_MB:8192&tree={uuid_of('numa1')}").json()
+    found = client.get(f"{EXPLAIN}?resources=VCPU:2,MEMORY_MB:8192&tree={uid('numa1')}").json()
     assert found["verdict"] == "never"
     assert [stage["trees"] for stage in found["stages"]] == [
         {"in": 3, "out": 2},
@@ -56,7 +58,7 @@ def test_an_explanation(client: httpx.Client) -> None:
         "amount": 8192,
     }
     assert tree["providers"][0] == {
-        "uuid": uuid_of("numa1"),
+        "uuid": uid("numa1"),
         "name": "numa1",
         "broken": ["capacity"],
         "text": "numa1: MEMORY_MB 8192 asked, 2048 free of 2048; units ok",
@@ -80,7 +82,7 @@ def test_an_explanation(client: httpx.Client) -> None:
 def test_an_explanation_sees_what_was_just_claimed(client: httpx.Client) -> None:
     small_cloud(client)
     assert client.get(f"{EXPLAIN}?resources=MEMORY_MB:4096").json()["verdict"] == "fits"
-    put_allocations(client, "one", {uuid_of("host1"): {"MEMORY_MB": 1024}})
+    put_allocations(client, "one", {uid("host1"): {"MEMORY_MB": 1024}})
     found = client.get(f"{EXPLAIN}?resources=MEMORY_MB:4096").json()
     assert found["verdict"] == "not now"
     assert found["nearest"][0]["name"] == "host1"
@@ -152,8 +154,8 @@ def test_bad_queries(client: httpx.Client, path: str, query: str, said: str) -> 
     ("tree", "said"),
     [
         ("tree=host", "Expected 'tree' parameter to be a format of uuid. Got: host"),
-        (f"tree={uuid_of('nobody')}", f"tree: No resource provider with uuid {uuid_of('nobody')}"),
-        (f"tree={uuid_of('a')}&tree={uuid_of('b')}", "'tree' may be specified only once"),
+        (f"tree={uid('nobody')}", f"tree: No resource provider with uuid {uid('nobody')}"),
+        (f"tree={uid('a')}&tree={uid('b')}", "'tree' may be specified only once"),
     ],
 )
 def test_bad_trees(client: httpx.Client, tree: str, said: str) -> None:

@@ -1,8 +1,6 @@
 """Who may do what: defaults, policy files, and what a decision costs."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -175,19 +173,3 @@ def test_decisions_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(100):
         assert not allows(policy, sender("reader"), USAGES, str(number))
     assert len(policy._decisions) <= 10
-
-
-@pytest.mark.parametrize(
-    ("program", "expected"),
-    [
-        ("oslopolicy-sample-generator", '#"placement:reshaper:reshape": "rule:service_api"'),
-        ("oslo-config-generator", "#url_prefix ="),
-        ("oslopolicy-list-redundant", ""),
-    ],
-)
-@pytest.mark.process
-def test_the_generators_know_roost(program: str, expected: str) -> None:
-    command = [str(Path(sys.executable).parent / program), "--namespace", "roost"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert expected in done.stdout

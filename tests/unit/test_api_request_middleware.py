@@ -11,6 +11,7 @@ import pytest
 
 from roost import assembly
 from roost.settings import Settings, SettingsError, load_settings
+from tests.support.headers import HEADERS
 
 GLOBAL = "req-11111111-2222-3333-4444-555555555555"
 A = "11111111-1111-1111-1111-111111111111"
@@ -30,7 +31,7 @@ def client_of(database_url: str, settings: Settings = SETTINGS, **options: Any) 
     return httpx.Client(
         transport=httpx.WSGITransport(app=application, **options),
         base_url="http://cloud.example",
-        headers={"x-auth-token": "admin", "openstack-api-version": "placement 1.39"},
+        headers=HEADERS,
     )
 
 

@@ -10,7 +10,6 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from names import uid
 from roost import assembly
 from roost.errors import ProviderNotFound, Unavailable
 from roost.observe import exposition, metrics, metrics_files
@@ -23,6 +22,8 @@ from roost.store.connection.driver_errors import LostRace
 from roost.store.migrations import migrate
 from roost.store.schema import roost_changes, roost_writers
 from roost.store.store import Store
+from tests.support.headers import HEADERS
+from tests.support.names import uid
 
 SETTINGS = Settings(auth_strategy="noauth2")
 
@@ -40,7 +41,7 @@ def client(database_url: str) -> Iterator[httpx.Client]:
     with httpx.Client(
         transport=httpx.WSGITransport(app=application),
         base_url="http://cloud.example",
-        headers={"x-auth-token": "admin", "openstack-api-version": "placement 1.39"},
+        headers=HEADERS,
     ) as client:
         client.get("/")
         yield client

@@ -18,7 +18,8 @@ from roost.search.explain.explain import explain
 from roost.search.find import find
 from roost.search.index.index import Index
 from roost.search.split import ways as split_ways
-from world import build, provider, rows, uuid_of
+from tests.support.names import uid
+from tests.support.world import build, provider, rows
 
 AVX, MMX = "HW_CPU_X86_AVX", "HW_CPU_X86_MMX"
 NETWORK = Inventory(total=8, min_unit=2, max_unit=4, step_size=2)
@@ -63,11 +64,11 @@ def forbidden(*names: str) -> TraitRule:
 
 
 def member_of(name: str) -> AggregateRule:
-    return AggregateRule(required=(frozenset([uuid_of(name)]),))
+    return AggregateRule(required=(frozenset([uid(name)]),))
 
 
 def not_member_of(name: str) -> AggregateRule:
-    return AggregateRule(forbidden=frozenset([uuid_of(name)]))
+    return AggregateRule(forbidden=frozenset([uid(name)]))
 
 
 A = group("_A", {"VCPU": 1})
@@ -134,24 +135,24 @@ CASES = {
     ),
     "an aggregate": (
         CandidateQuery(groups=(group("_A", {"DISK_GB": 1}, aggregates=member_of("near")),)),
-        f"host fails at _A: in aggregate {uuid_of('near')}: host is not in {uuid_of('near')}",
-        f"without the aggregate {uuid_of('near')} in group _A",
+        f"host fails at _A: in aggregate {uid('near')}: host is not in {uid('near')}",
+        f"without the aggregate {uid('near')} in group _A",
     ),
     "a forbidden aggregate that spans the tree": (
         CandidateQuery(
             groups=(RequestGroup(resources={"MEMORY_MB": 1}, aggregates=not_member_of("rack")),)
         ),
-        f"host fails at not in aggregate {uuid_of('rack')}: numa0 is in {uuid_of('rack')}",
-        f"if the aggregate {uuid_of('rack')} were allowed",
+        f"host fails at not in aggregate {uid('rack')}: numa0 is in {uid('rack')}",
+        f"if the aggregate {uid('rack')} were allowed",
     ),
     "another tree": (
-        CandidateQuery(groups=(RequestGroup(resources={"DISK_GB": 1}, in_tree=uuid_of("x")),)),
-        f"host fails at in the tree of {uuid_of('x')}: host stands elsewhere",
+        CandidateQuery(groups=(RequestGroup(resources={"DISK_GB": 1}, in_tree=uid("x")),)),
+        f"host fails at in the tree of {uid('x')}: host stands elsewhere",
         "without in_tree",
     ),
     "another subtree": (
-        CandidateQuery(groups=(group("_A", {"DISK_GB": 1}, in_subtree=uuid_of("numa0")),)),
-        f"host fails at _A: at or below {uuid_of('numa0')}: host stands elsewhere",
+        CandidateQuery(groups=(group("_A", {"DISK_GB": 1}, in_subtree=uid("numa0")),)),
+        f"host fails at _A: at or below {uid('numa0')}: host stands elsewhere",
         "without in_subtree in group _A",
     ),
     "a trait of the root": (
@@ -166,15 +167,13 @@ CASES = {
     ),
     "an aggregate of the root": (
         CandidateQuery(groups=(plain(VCPU=1),), root_aggregates=member_of("near")),
-        f"host fails at the root is in aggregate {uuid_of('near')}: host is not in "
-        f"{uuid_of('near')}",
-        f"without the aggregate {uuid_of('near')} of the root",
+        f"host fails at the root is in aggregate {uid('near')}: host is not in {uid('near')}",
+        f"without the aggregate {uid('near')} of the root",
     ),
     "a forbidden aggregate of the root": (
         CandidateQuery(groups=(plain(VCPU=1),), root_aggregates=not_member_of("rack")),
-        f"host fails at the root is not in aggregate {uuid_of('rack')}: host is in "
-        f"{uuid_of('rack')}",
-        f"if the aggregate {uuid_of('rack')} were allowed",
+        f"host fails at the root is not in aggregate {uid('rack')}: host is in {uid('rack')}",
+        f"if the aggregate {uid('rack')} were allowed",
     ),
     "group_policy": (
         CandidateQuery(
@@ -186,7 +185,7 @@ CASES = {
     ),
     "isolate": (
         CandidateQuery(
-            groups=(ONLY_AVX, group("_B", {"VCPU": 1}, in_subtree=uuid_of("numa1"))),
+            groups=(ONLY_AVX, group("_B", {"VCPU": 1}, in_subtree=uid("numa1"))),
             isolated=(frozenset(["_A", "_B"]),),
         ),
         "host fails at isolate _A, _B: it has too few providers to serve _A, _B by different ones",
@@ -194,7 +193,7 @@ CASES = {
     ),
     "same_subtree": (
         CandidateQuery(
-            groups=(ONLY_AVX, group("_B", {"SRIOV_NET_VF": 2}, in_subtree=uuid_of("nic0"))),
+            groups=(ONLY_AVX, group("_B", {"SRIOV_NET_VF": 2}, in_subtree=uid("nic0"))),
             same_subtree=(frozenset(["_A", "_B"]),),
         ),
         "host fails at same_subtree _A, _B: none of the providers that can serve _A, _B is above "
@@ -203,7 +202,7 @@ CASES = {
     ),
     "elsewhere": (
         CandidateQuery(
-            groups=(ONLY_AVX, group("_B", {"SRIOV_NET_VF": 2}, in_subtree=uuid_of("nic1"))),
+            groups=(ONLY_AVX, group("_B", {"SRIOV_NET_VF": 2}, in_subtree=uid("nic1"))),
             same_subtree=(frozenset(["_A"]),),
             elsewhere=(Elsewhere(inside=frozenset(["_A"]), outside=frozenset(["_B"])),),
         ),
@@ -231,7 +230,7 @@ def test_the_first_reason_and_the_smallest_relaxation(query, reason, relaxation)
     [tree] = found.nearest
     assert tree_text(tree) == reason
     assert relaxation in (None if not found.relaxations else relaxation_text(found.relaxations[0]),)
-    of_tree = explain(INDEX, query, root=INDEX.row_of_uuid[uuid_of("host")])
+    of_tree = explain(INDEX, query, root=INDEX.row_of_uuid[uid("host")])
     assert of_tree.tree == tree
     assert of_tree.relaxations == found.relaxations
     assert summary(found).startswith("No tree fits")
@@ -336,7 +335,7 @@ def test_a_sharing_provider_is_reported():
         )
     )
     query = CandidateQuery(groups=(plain(VCPU=1, DISK_GB=9),))
-    found = explain(index, query, root=index.row_of_uuid[uuid_of("host")])
+    found = explain(index, query, root=index.row_of_uuid[uid("host")])
     assert "pool: DISK_GB 9 asked, 5 free of 5" in tree_text(found.tree)
     assert [stage.providers_in for stage in found.stages] == [2, 2]
     # Each takes one processor of the host and one of the shared disk.

@@ -14,7 +14,7 @@ from roost.search.index.advance import advance
 from roost.search.index.index import Index
 from roost.search.pages import WAYS_AT_FIRST
 from roost.search.split.search import SplitSearch
-from world import build, provider, rows
+from tests.support.world import build, provider, rows
 
 
 def groups(count, resource_class="SRIOV_NET_VF", amount=1):

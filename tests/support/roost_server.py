@@ -7,8 +7,8 @@ from pathlib import Path
 
 import httpx
 
-from servers import free_port
-from service_process import ServiceProcess
+from tests.support.database_servers import free_port
+from tests.support.service_process import ServiceProcess
 
 
 def command(*arguments: str) -> list[str]:

@@ -1,25 +1,17 @@
 """A small cloud as plain data: build it in a test, hand it to the index, or load it over HTTP."""
 
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 
 import httpx
-import os_resource_classes
+import os_resource_classes  # type: ignore[import-untyped]
 
 from roost.changes import Rows
 from roost.model import SHARING_TRAIT, Inventory, Value
+from tests.support.headers import HEADERS
+from tests.support.names import uid
 
-HEADERS = {"x-auth-token": "admin", "OpenStack-API-Version": "placement 1.39"}
-
-# Providers and aggregates are named in tests; the UUID of a name is always the same.
-NAMESPACE = uuid.UUID("7c0f3a5e-6f2d-4f4e-9f0e-0d6a3f2b9c11")
 MODIFIED = 1_577_836_800.0  # 2020-01-01
 CUSTOM_CLASS_ID_MIN = 10_000
-
-
-def uuid_of(name: str) -> str:
-    """The UUID that stands for a name of a provider, an aggregate or a consumer."""
-    return str(uuid.uuid5(NAMESPACE, name))
 
 
 class WorldProvider(Value, frozen=True, kw_only=True):
@@ -106,8 +98,8 @@ def build(
     """A world of these providers; `resource_classes` and `traits` exist beside those in use."""
     providers: dict[str, WorldProvider] = {}
     for plan in plans:
-        parent = providers[uuid_of(plan.parent)] if plan.parent else None
-        own_uuid = uuid_of(plan.name)
+        parent = providers[uid(plan.parent)] if plan.parent else None
+        own_uuid = uid(plan.name)
         providers[own_uuid] = WorldProvider(
             uuid=own_uuid,
             name=plan.name,
@@ -119,7 +111,7 @@ def build(
             },
             used={name: plan.used.get(name, 0) for name in plan.inventories},
             traits=plan.traits,
-            aggregates=frozenset(map(uuid_of, plan.aggregates)),
+            aggregates=frozenset(map(uid, plan.aggregates)),
         )
     return World(
         providers=providers,
@@ -256,7 +248,7 @@ def put_allocations(
         "consumer_type": "INSTANCE",
         "consumer_generation": None,
     }
-    _send(client, "PUT", f"/allocations/{uuid_of(consumer)}", body)
+    _send(client, "PUT", f"/allocations/{uid(consumer)}", body)
 
 
 def inventory_body(inventory: Inventory) -> dict[str, float]:

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 from sqlalchemy import event
 
-from names import uid
 from roost.errors import ConsumerGenerationConflict
 from roost.model import ConsumerChange, Inventory, InventoryChange, NewConsumer
 from roost.operations.aggregates import replace_aggregates
@@ -42,6 +41,7 @@ from roost.store.connection.statements import STATEMENT_END
 from roost.store.migrations import migrate
 from roost.store.store import Store
 from roost.store.tables import idempotency
+from tests.support.names import uid
 
 FEED = 2  # the change record, and the writer's row
 

@@ -14,6 +14,7 @@ from roost.api.probes import OPEN_PATHS
 from roost.errors import Unavailable
 from roost.service.readiness import Readiness
 from roost.settings import Settings
+from tests.support.headers import ADMIN
 
 SETTINGS = Settings(auth_strategy="noauth2")
 
@@ -90,11 +91,11 @@ def test_while_the_database_is_away(tmp_path: Path) -> None:
             "status": "not ready",
             "checks": {"database": "unavailable", "index": "not asked"},
         }
-        response = client.get("/resource_providers", headers={"x-auth-token": "admin"})
+        response = client.get("/resource_providers", headers=ADMIN)
         assert response.status_code == 503
         folder.mkdir()
         assert client.get("/readyz").status_code == 200
-        response = client.get("/resource_providers", headers={"x-auth-token": "admin"})
+        response = client.get("/resource_providers", headers=ADMIN)
         assert response.status_code == 200
 
 

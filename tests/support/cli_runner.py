@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from roost_server import command
+from tests.support.roost_server import command
 
 
 def roost(*arguments: str, url: str = "", status: int = 0) -> str:

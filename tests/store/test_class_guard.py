@@ -9,7 +9,6 @@ import httpx
 import pytest
 from sqlalchemy import select, update
 
-from names import uid
 from roost import assembly
 from roost.model import EventKind, Inventory
 from roost.operations.events import EventFilter, current_position, read_events
@@ -22,6 +21,8 @@ from roost.store import standard_names
 from roost.store.migrations import migrate
 from roost.store.schema import resource_classes
 from roost.store.store import Store
+from tests.support.headers import HEADERS
+from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 
@@ -130,7 +131,7 @@ def test_last_modified_of_a_class_stays(tmp_path: Path) -> None:
         return httpx.Client(
             transport=httpx.WSGITransport(app=application()),
             base_url="http://cloud.example",
-            headers={"x-auth-token": "admin", "openstack-api-version": "placement 1.39"},
+            headers=HEADERS,
         )
 
     def last_modified(client: httpx.Client) -> str:

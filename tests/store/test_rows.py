@@ -2,7 +2,6 @@
 
 import ctypes
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -23,14 +22,11 @@ from roost.store.migrations import migrate
 from roost.store.schema import resource_classes, traits
 from roost.store.store import Store
 from roost.store.tables import index_rows
+from tests.support.names import uid
 
 PROVIDERS = 25
 PART = 10
 RATIOS = (0.1, 1.0, 1.5, 16.0)
-
-
-def uid(number: int) -> str:
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, str(number)))
 
 
 @pytest.fixture
@@ -40,11 +36,11 @@ def roost(database_url: str) -> Iterator[Roost]:
     standard_names.synchronise(store)
     service = Roost(store, Settings())
     for number in range(PROVIDERS):
-        create_provider(service, uuid=uid(number), name=f"host{number}", parent_uuid=None)
+        create_provider(service, uuid=uid(f"host{number}"), name=f"host{number}", parent_uuid=None)
     for number, ratio in enumerate(RATIOS):
         stock = Inventory(total=8, reserved=1, max_unit=4, allocation_ratio=ratio)
         change = InventoryChange(
-            provider_uuid=uid(number), inventories={"VCPU": stock}, expected_generation=0
+            provider_uuid=uid(f"host{number}"), inventories={"VCPU": stock}, expected_generation=0
         )
         replace_inventories(service, change=change)
     yield service
