@@ -24,7 +24,7 @@ from roost.store.store import Store
 from roost.store.tables.consumers import ConsumerRecord
 from roost.store.transaction import Transaction
 
-Unit = Callable[[Transaction, IncompleteIds], int]
+Repair = Callable[[Transaction, IncompleteIds], int]
 
 
 def repair(store: Store, kind: FindingKind, incomplete: IncompleteIds) -> int:
@@ -131,7 +131,7 @@ def _replace_missing_owners(transaction: Transaction, incomplete: IncompleteIds)
     return count
 
 
-REPAIRS: Mapping[FindingKind, Unit] = {
+REPAIRS: Mapping[FindingKind, Repair] = {
     FindingKind.MISSING_PARENT: _remove_missing_parents,
     FindingKind.WRONG_ROOT: _correct_roots,
     FindingKind.UNKNOWN_CONSUMER: _add_consumers,

@@ -101,7 +101,7 @@ def _quoted(names: tuple[str, ...]) -> str:
 # Rules
 
 
-class Rule(NamedTuple):
+class SettingRule(NamedTuple):
     """A setting, when it is right, and what is lost otherwise."""
 
     setting: str
@@ -121,7 +121,7 @@ def _waits_for_reads(value: str) -> bool:
 
 _ON = _is("ON", "1", "YES", "TRUE")
 _OFF = _is("OFF", "0", "NO", "FALSE")
-_READ_COMMITTED = Rule(
+_READ_COMMITTED = SettingRule(
     "isolation",
     _is("READ COMMITTED"),
     Level.FAILURE,
@@ -129,11 +129,11 @@ _READ_COMMITTED = Rule(
 )
 
 POSTGRESQL = (
-    Rule("is_replica", _OFF, Level.FAILURE, "a replica takes no writes and lags behind"),
-    Rule("default_transaction_read_only", _OFF, Level.FAILURE, "no writes are taken"),
-    Rule("fsync", _ON, Level.FAILURE, "a crash of the machine can destroy the database"),
-    Rule("full_page_writes", _ON, Level.FAILURE, "a crash of the machine can destroy pages"),
-    Rule(
+    SettingRule("is_replica", _OFF, Level.FAILURE, "a replica takes no writes and lags behind"),
+    SettingRule("default_transaction_read_only", _OFF, Level.FAILURE, "no writes are taken"),
+    SettingRule("fsync", _ON, Level.FAILURE, "a crash of the machine can destroy the database"),
+    SettingRule("full_page_writes", _ON, Level.FAILURE, "a crash of the machine can destroy pages"),
+    SettingRule(
         "synchronous_commit",
         lambda value: value.lower() != "off",
         Level.WARNING,
@@ -143,8 +143,8 @@ POSTGRESQL = (
 )
 
 _ANY_MYSQL = (
-    Rule("read_only", _OFF, Level.FAILURE, "no writes are taken"),
-    Rule(
+    SettingRule("read_only", _OFF, Level.FAILURE, "no writes are taken"),
+    SettingRule(
         "innodb_flush_log_at_trx_commit",
         _is("1"),
         Level.WARNING,
@@ -155,7 +155,7 @@ _ANY_MYSQL = (
 
 MYSQL_WITH_BINARY_LOG = (
     *_ANY_MYSQL,
-    Rule(
+    SettingRule(
         "binlog_format",
         lambda value: value.upper() != "STATEMENT",
         Level.FAILURE,
@@ -164,24 +164,26 @@ MYSQL_WITH_BINARY_LOG = (
 )
 
 GALERA = (
-    Rule("wsrep_ready", _ON, Level.FAILURE, "this node is not part of the cluster"),
-    Rule("wsrep_cluster_status", _is("PRIMARY"), Level.FAILURE, "this part has no majority"),
-    Rule("binlog_format", _is("ROW"), Level.FAILURE, "Galera needs ROW"),
-    Rule("innodb_autoinc_lock_mode", _is("2"), Level.FAILURE, "Galera needs 2"),
-    Rule(
+    SettingRule("wsrep_ready", _ON, Level.FAILURE, "this node is not part of the cluster"),
+    SettingRule("wsrep_cluster_status", _is("PRIMARY"), Level.FAILURE, "this part has no majority"),
+    SettingRule("binlog_format", _is("ROW"), Level.FAILURE, "Galera needs ROW"),
+    SettingRule("innodb_autoinc_lock_mode", _is("2"), Level.FAILURE, "Galera needs 2"),
+    SettingRule(
         "wsrep_sync_wait",
         _waits_for_reads,
         Level.FAILURE,
         "a read may not see what another node has acknowledged; remove "
         "[placement_database]mysql_wsrep_sync_wait",
     ),
-    Rule("pc.ignore_sb", _OFF, Level.FAILURE, "parts of a broken cluster both go on, and differ"),
-    Rule("pc.ignore_quorum", _OFF, Level.FAILURE, "a part without a majority goes on"),
+    SettingRule(
+        "pc.ignore_sb", _OFF, Level.FAILURE, "parts of a broken cluster both go on, and differ"
+    ),
+    SettingRule("pc.ignore_quorum", _OFF, Level.FAILURE, "a part without a majority goes on"),
     *_ANY_MYSQL,
 )
 
 # For a server that is configured for a cluster but does not take part in it.
-_LEFT_CLUSTER = Rule(
+_LEFT_CLUSTER = SettingRule(
     "wsrep_on",
     _ON,
     Level.FAILURE,
@@ -208,7 +210,7 @@ def judge(dialect: str, settings: ServerSettings) -> list[Outcome]:
     return [success(title, f"{len(rules)} settings are as they should be")]
 
 
-def _rules(dialect: str, settings: ServerSettings) -> tuple[str, Sequence[Rule]]:
+def _rules(dialect: str, settings: ServerSettings) -> tuple[str, Sequence[SettingRule]]:
     if dialect == "postgresql":
         return "PostgreSQL", POSTGRESQL
     if dialect != "mysql":
