@@ -61,6 +61,10 @@ class Transaction(Session):
         return IdempotencyKeys(self)
 
     def records_since(self, position: FeedPosition) -> list[ChangeRecord] | None:
-        """What all writers committed after a position; None if the feed cannot tell any more."""
+        """What all writers committed after a position; None if the feed cannot tell any more.
+
+        The transaction is not a snapshot, and need not be one: a record becomes visible together
+        with the sequence number of its writer, which is read first.
+        """
         found = read_records_after(self.connection, position, RECORDS_MAX)
         return None if found is None else [each.record for each in found[1]]
