@@ -291,7 +291,7 @@ class KeyReused(Conflict):
 
 
 class PositionGone(RoostError):
-    """What happened after this position is no longer known: read everything anew."""
+    """The events after this position are no longer known: read the current state, then go on."""
 
     def __init__(self) -> None:
         super().__init__(type(self).__doc__)

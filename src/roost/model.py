@@ -1,7 +1,7 @@
-"""The values roost speaks of, and the rules on them.
+"""The values of the domain, and the rules on them.
 
-Providers are named by UUID, resource classes and traits by name. Numbers of rows in the database
-are the store's business, numbers of rows in the index are the index's.
+Providers are named by UUID, resource classes and traits by name. Ids of the tables stay in the
+store, rows of the index in the index.
 """
 
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ import msgspec
 # The largest integer that the tables hold; amounts beyond it are refused, not cut.
 INTEGER_MAX = 2**31 - 1
 
-# A provider with this trait lends its inventory to every tree that shares an aggregate with it.
+# A provider with this trait serves every tree that has a provider in one of its aggregates.
 SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
-# How a consumer that was written without a type (before 1.38) reads back.
+# The type of consumers that were written without one (before 1.38).
 UNKNOWN_CONSUMER_TYPE = "unknown"
 
 
@@ -100,21 +100,21 @@ class ProviderAllocation(Value, frozen=True, kw_only=True):
 
 
 class ConsumerChange(Value, frozen=True, kw_only=True):
-    """What one consumer shall hold: a complete replacement, empty to hold nothing."""
+    """What one consumer is to hold: a complete replacement; empty: nothing."""
 
     consumer_uuid: str
     allocations: Mapping[str, Resources]  # by provider UUID
     project_id: str | None = None  # None (before 1.8) is the configured default
     user_id: str | None = None
     consumer_type: str | None = None  # None keeps the consumer's own
-    # Whether the writer says which generation it saw. Before 1.28 it could not, and the newest
-    # write wins; from 1.28 `expected_generation` must be the current one (None: a new consumer).
+    # Whether the client names the generation that it saw. Before 1.28 it cannot, and the last
+    # write wins. From 1.28 `expected_generation` must be the current one (None: a new consumer).
     checks_generation: bool = False
     expected_generation: int | None = None
 
 
 class InventoryChange(Value, frozen=True, kw_only=True):
-    """What one provider shall have: a complete replacement of its inventories."""
+    """What one provider is to have: a complete replacement of its inventories."""
 
     provider_uuid: str
     inventories: Mapping[str, Inventory]  # by resource class
@@ -122,7 +122,7 @@ class InventoryChange(Value, frozen=True, kw_only=True):
 
 
 # ---------------------------------------------------------------------------------------------
-# What reads give back
+# Results of reads
 
 
 class ProviderInventories(Value, frozen=True, kw_only=True):
@@ -178,7 +178,7 @@ class ConsumerTypeUsage(Value, frozen=True, kw_only=True):
 
 
 # ---------------------------------------------------------------------------------------------
-# What a search gives back
+# Results of a search
 
 
 class Candidate(Value, frozen=True, kw_only=True):
@@ -189,7 +189,7 @@ class Candidate(Value, frozen=True, kw_only=True):
 
 
 class NewConsumer(Value, frozen=True, kw_only=True):
-    """A consumer that a place is looked for."""
+    """A consumer to be placed."""
 
     uuid: str
     project_id: str
@@ -198,14 +198,14 @@ class NewConsumer(Value, frozen=True, kw_only=True):
 
 
 class Placed(Value, frozen=True, kw_only=True):
-    """The candidate that was chosen, and claimed, for one consumer."""
+    """The candidate that roost chose and claimed for one consumer."""
 
     consumer_uuid: str
     candidate: Candidate
 
 
 class ProviderSummary(Value, frozen=True, kw_only=True):
-    """A provider that candidates touch, or that stands in a tree which they touch."""
+    """A provider of a tree that candidates take resources from."""
 
     uuid: str
     parent_uuid: str | None
@@ -215,7 +215,7 @@ class ProviderSummary(Value, frozen=True, kw_only=True):
 
 
 # ---------------------------------------------------------------------------------------------
-# What those who watch are told
+# Events
 
 
 class EventKind(StrEnum):
@@ -230,11 +230,11 @@ class EventKind(StrEnum):
 
 
 class Event(Value, frozen=True, kw_only=True):
-    """Something that changed."""
+    """One change that clients of `/events` learn of."""
 
     kind: EventKind
-    provider_uuid: str | None = None  # None: it is about no provider
-    root_uuid: str | None = None  # the root of the tree in which the provider was after it
-    generation: int | None = None  # the provider's, after the change; None: it did not move
-    usage: Resources = {}  # resource class -> added or taken away
-    deleted: bool = False  # the provider is no more
+    provider_uuid: str | None = None  # None: it concerns no provider
+    root_uuid: str | None = None  # of the tree that the provider was in after the change
+    generation: int | None = None  # of the provider, after the change; None: it did not change
+    usage: Resources = {}  # resource class -> difference
+    deleted: bool = False  # the provider was deleted
