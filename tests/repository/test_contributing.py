@@ -60,7 +60,8 @@ def test_commits_and_ci_are_checked_alike() -> None:
     hooks = [hook for repository in configuration["repos"] for hook in repository["hooks"]]
     assert "scripts/check" in [hook["entry"] for hook in hooks]
     for hook in hooks:
-        assert (ROOT / hook["entry"].split()[0]).exists()
+        for path in hook["entry"].split():
+            assert (ROOT / path).exists(), path
     assert (ROOT / ".ci" / "run").read_text().strip().endswith("exec scripts/test")
     for name in ("check", "test"):
         assert re.search("^ *check_statically", script(name), re.MULTILINE)
