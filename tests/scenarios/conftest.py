@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def new_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], httpx.Client]]:
-    """Each call makes a client of a new, empty service."""
+    """A function that returns a client of a new, empty service."""
     from roost.assembly import build_application
 
     with ExitStack() as clients:
