@@ -189,8 +189,8 @@ def read_amounts(text: str) -> dict[str, dict[str, int]]:
 
 def read_allocations(line: str) -> Allocations:
     return frozenset(
-        (own, name, amount)
-        for own, resources in read_amounts(line).items()
+        (uuid, name, amount)
+        for uuid, resources in read_amounts(line).items()
         for name, amount in resources.items()
     )
 

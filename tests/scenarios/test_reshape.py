@@ -50,18 +50,18 @@ def reshape_body(client: httpx.Client, scenario: Scenario) -> dict[str, Any]:
     assert after is not None
     return {
         "inventories": {
-            own: {
-                "resource_provider_generation": generation_of(client, own),
+            uuid: {
+                "resource_provider_generation": generation_of(client, uuid),
                 "inventories": {
                     name: inventory_body(have) for name, have in one.inventories.items()
                 },
             }
-            for own, one in after.providers.items()
-            if one.inventories != before.providers[own].inventories
+            for uuid, one in after.providers.items()
+            if one.inventories != before.providers[uuid].inventories
         },
         "allocations": {
             uid(consumer): {
-                "allocations": {own: {"resources": held} for own, held in allocations.items()},
+                "allocations": {uuid: {"resources": held} for uuid, held in allocations.items()},
                 "project_id": "project",
                 "user_id": "user",
                 "consumer_type": "INSTANCE",
@@ -77,16 +77,16 @@ def reshape_body(client: httpx.Client, scenario: Scenario) -> dict[str, Any]:
 
 def inventories(client: httpx.Client, world: World) -> State:
     return {
-        own: get(client, f"/resource_providers/{own}/inventories")["inventories"]
-        for own in world.providers
+        uuid: get(client, f"/resource_providers/{uuid}/inventories")["inventories"]
+        for uuid in world.providers
     }
 
 
 def allocations(client: httpx.Client, consumers: Mapping[str, Any]) -> State:
     return {
         consumer: {
-            own: held["resources"]
-            for own, held in get(client, f"/allocations/{uid(consumer)}")["allocations"].items()
+            uuid: held["resources"]
+            for uuid, held in get(client, f"/allocations/{uid(consumer)}")["allocations"].items()
         }
         for consumer in consumers
     }
@@ -107,13 +107,13 @@ def usages(scenario: Scenario) -> dict[str, dict[str, int]]:
     """The usage of all consumers after the reshape, by provider and class."""
     assert scenario.world_after is not None
     used = {
-        own: dict.fromkeys(one.inventories, 0)
-        for own, one in scenario.world_after.providers.items()
+        uuid: dict.fromkeys(one.inventories, 0)
+        for uuid, one in scenario.world_after.providers.items()
     }
     for held in scenario.consumers_after.values():
-        for own, resources in held.items():
+        for uuid, resources in held.items():
             for name, amount in resources.items():
-                used[own][name] += amount
+                used[uuid][name] += amount
     return used
 
 
@@ -125,12 +125,12 @@ def test_inventories_and_allocations_move_together(
     answer = send_reshape(client, reshape_body(client, scenario))
     assert answer.status_code == 204, answer.text
     assert inventories(client, after) == {
-        own: {name: inventory_body(have) for name, have in one.inventories.items()}
-        for own, one in after.providers.items()
+        uuid: {name: inventory_body(have) for name, have in one.inventories.items()}
+        for uuid, one in after.providers.items()
     }
     assert allocations(client, scenario.consumers_after) == scenario.consumers_after
-    for own, used in usages(scenario).items():
-        assert get(client, f"/resource_providers/{own}/usages")["usages"] == used
+    for uuid, used in usages(scenario).items():
+        assert get(client, f"/resource_providers/{uuid}/usages")["usages"] == used
 
 
 def test_search_sees_the_new_shape(scenario: Scenario, client: httpx.Client) -> None:

@@ -78,19 +78,21 @@ class TwoServices(RuleBasedStateMachine):
         ensure_resource_class(self.services[0], name="CUSTOM_A")
         ensure_trait(self.services[1], name="CUSTOM_T")
         # A tree and a single provider with capacity, so that claims succeed from the first step.
-        for own, parent in (
+        for provider, parent in (
             (PROVIDERS[0], None),
             (PROVIDERS[1], PROVIDERS[0]),
             (PROVIDERS[2], None),
         ):
             name, wanted = (
-                f"name of {own}",
+                f"name of {provider}",
                 {"VCPU": Inventory(total=6), "MEMORY_MB": Inventory(total=6)},
             )
-            self.model.create(own, name, parent)
-            create_provider(self.services[0], uuid=own, name=name, parent_uuid=parent)
-            self.model.set_inventories(own, wanted, 0)
-            change = InventoryChange(provider_uuid=own, inventories=wanted, expected_generation=0)
+            self.model.create(provider, name, parent)
+            create_provider(self.services[0], uuid=provider, name=name, parent_uuid=parent)
+            self.model.set_inventories(provider, wanted, 0)
+            change = InventoryChange(
+                provider_uuid=provider, inventories=wanted, expected_generation=0
+            )
             replace_inventories(self.services[0], change=change)
 
     def teardown(self) -> None:

@@ -99,12 +99,12 @@ def build(
     providers: dict[str, WorldProvider] = {}
     for plan in plans:
         parent = providers[uid(plan.parent)] if plan.parent else None
-        own_uuid = uid(plan.name)
-        providers[own_uuid] = WorldProvider(
-            uuid=own_uuid,
+        uuid = uid(plan.name)
+        providers[uuid] = WorldProvider(
+            uuid=uuid,
             name=plan.name,
             parent_uuid=parent.uuid if parent else None,
-            root_uuid=parent.root_uuid if parent else own_uuid,
+            root_uuid=parent.root_uuid if parent else uuid,
             inventories={
                 name: given if isinstance(given, Inventory) else Inventory(total=given)
                 for name, given in plan.inventories.items()
@@ -132,7 +132,7 @@ def is_custom(name: str) -> bool:
 
 def rows(world: World) -> Rows:
     """What the store would read from the tables."""
-    provider_ids = {own_uuid: number for number, own_uuid in enumerate(world.providers, 1)}
+    provider_ids = {uuid: number for number, uuid in enumerate(world.providers, 1)}
     class_ids = _class_ids(world.resource_classes)
     trait_order = sorted(world.traits, key=lambda name: (is_custom(name), name))
     trait_ids = {name: number for number, name in enumerate(trait_order, 1)}
@@ -242,7 +242,7 @@ def put_allocations(
 ) -> None:
     """Give a new consumer, known by a name, these amounts by provider and class."""
     body = {
-        "allocations": {own: {"resources": taken} for own, taken in allocations.items()},
+        "allocations": {uuid: {"resources": taken} for uuid, taken in allocations.items()},
         "project_id": "project",
         "user_id": "user",
         "consumer_type": "INSTANCE",
