@@ -220,11 +220,11 @@ def tree_can_serve(
 ) -> bool:
     """Whether a tree can serve every part that the condition is about."""
     of_group = [each for each in applied if each.group is about.group]
-    asked = {each.names[0] for each in of_group if each.kind == "resources"}
+    classes = {each.names[0] for each in of_group if each.kind == "resources"}
     return all(
         any(
             all(passes(of_group, take) for take in takes)
-            for takes in ways_to_serve(world, root, about.group, names & asked)
+            for takes in ways_to_serve(world, root, about.group, names & classes)
         )
         for names in parts_of(about)
     )

@@ -191,8 +191,8 @@ def test_old_records_are_trimmed(open_roost: OpenRoost, monkeypatch: pytest.Monk
     assert follower.reloads == 1
     assert equals_fresh_load(follower)
     with roost.store.engine.connect() as connection:
-        kept = connection.scalars(select(roost_changes.c.sequence)).all()
-    assert len(kept) < 14
+        sequences = connection.scalars(select(roost_changes.c.sequence)).all()
+    assert len(sequences) < 14
     # A reader whose position was trimmed must reload.
     assert other.store.changes_since(position) is None
 

@@ -1,4 +1,4 @@
-"""A service in this process, on a database of its own."""
+"""Services in this process, each with its own database."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

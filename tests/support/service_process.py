@@ -1,4 +1,4 @@
-"""A service in a process of its own: started, waited for, and ended with all its children."""
+"""A service in a separate process: started, waited for, and stopped with all its children."""
 
 import os
 import signal
