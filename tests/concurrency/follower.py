@@ -1,4 +1,4 @@
-"""The tables as sets of rows, unchanged up to date from the change feed.
+"""The tables as sets of rows, updated from the change feed.
 
 Tests compare them with a fresh load.
 """

@@ -1,4 +1,4 @@
-"""What a client is answered while the database cannot be written, through the application."""
+"""The application's answers while the database cannot be written."""
 
 import threading
 from collections.abc import Iterator

@@ -34,7 +34,7 @@ def break_connection(dbapi_connection: Any) -> None:
 
 
 class BreakAtCommit:
-    """BreakAtCommit the connection at the next COMMIT, before or after it reaches the server."""
+    """Breaks the connection at the next COMMIT, before or after it reaches the server."""
 
     def __init__(self, roost: Roost, *, after: bool) -> None:
         self.dialect = roost.store.engine.dialect

@@ -145,7 +145,7 @@ def test_concurrent_requests_with_one_key_claim_once(open_roost: OpenRoost) -> N
 
 
 def test_concurrent_requests_with_one_key_share_the_last_vcpu(open_roost: OpenRoost) -> None:
-    """The second request finds no room, because the first one took it; the key tells it so."""
+    """A later request finds no room, since the first one took it, and gets the stored answer."""
     services = [open_roost(), open_roost()]
     add_hosts(services[0], 1, 1)
     results = run_concurrently(
