@@ -1,6 +1,6 @@
-"""What an explanation must say, read literally: every assignment, rule after rule.
+"""What an explanation must report, computed literally: every assignment, rule after rule.
 
-Like `oracle`, slow and without anything clever. A rule is known by the parts that it names.
+Like `oracle`, it is slow and prunes nothing. A rule is identified by its kind, group and names.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +14,7 @@ from tests.support.world import World, WorldProvider
 
 
 class Count(NamedTuple):
-    """What one rule left."""
+    """How many trees and providers one rule received and left."""
 
     kind: str
     group: str | None
@@ -25,12 +25,12 @@ class Count(NamedTuple):
     providers_out: int
 
 
-# Whether a provider that serves these classes of a group passes; `root` is that of its own tree.
+# Whether a provider meets a condition.
 Test = Callable[[WorldProvider], bool]
 
 
 class Condition(NamedTuple):
-    """A rule that is asked of one provider at a time."""
+    """A rule that applies to one provider at a time."""
 
     kind: str
     group: RequestGroup
@@ -42,7 +42,7 @@ def funnel(world: World, query: CandidateQuery) -> list[Count]:
     trees = world.roots
     counts: list[Count] = []
 
-    def note(
+    def record(
         kind: str,
         group: str | None,
         names: tuple[str, ...],
@@ -56,14 +56,21 @@ def funnel(world: World, query: CandidateQuery) -> list[Count]:
 
     for kind, names, test in root_conditions(query):
         left = [root for root in trees if test(root)]
-        note(kind, None, names, left, size(world, trees), size(world, left))
-    met: list[Condition] = []
+        record(kind, None, names, left, size(world, trees), size(world, left))
+    applied: list[Condition] = []
     for group in query.groups:
         for condition in group_conditions(world, group):
-            left = [root for root in trees if serves(world, root, [*met, condition], condition)]
-            before, after = serving(met, condition), serving([*met, condition], condition)
-            met.append(condition)
-            note(
+            left = [
+                root
+                for root in trees
+                if tree_can_serve(world, root, [*applied, condition], condition)
+            ]
+            before, after = (
+                can_serve(applied, condition),
+                can_serve([*applied, condition], condition),
+            )
+            applied.append(condition)
+            record(
                 condition.kind,
                 group.suffix,
                 condition.names,
@@ -78,12 +85,12 @@ def funnel(world: World, query: CandidateQuery) -> list[Count]:
             root
             for root in trees
             if any(
-                all(passes(met, take) for take in assignment.takes)
+                all(passes(applied, take) for take in assignment.takes)
                 and all(test(assignment) for test in tests)
                 for assignment in oracle.all_assignments(world, query, root)
             )
         ]
-        note(kind, suffix, names, left, size(world, trees), size(world, left))
+        record(kind, suffix, names, left, size(world, trees), size(world, left))
     return counts
 
 
@@ -92,7 +99,7 @@ def size(world: World, roots: Iterable[WorldProvider]) -> int:
 
 
 def available_count(world: World, roots: Iterable[WorldProvider], test: Test) -> int:
-    """Distinct providers that these trees can have and that pass."""
+    """Distinct providers, of these trees or shared with them, that pass."""
     found = {one.uuid: one for root in roots for one in oracle.available(world, root)}
     return sum(test(one) for one in found.values())
 
@@ -120,13 +127,15 @@ def root_conditions(query: CandidateQuery) -> Iterator[tuple[str, tuple[str, ...
 
 def group_conditions(world: World, group: RequestGroup) -> Iterator[Condition]:
     for name, amount in group.resources.items():
-        # Of what may be split a piece is enough.
+        # For a class that may be split, a piece is enough.
         amounts = range(1, amount + 1) if name in group.can_split else [amount]
 
-        def gives(one: WorldProvider, name: str = name, amounts: Iterable[int] = amounts) -> bool:
+        def has_amount(
+            one: WorldProvider, name: str = name, amounts: Iterable[int] = amounts
+        ) -> bool:
             return any(oracle.fits(one, {name: n}) for n in amounts)
 
-        yield Condition("resources", group, (name,), gives)
+        yield Condition("resources", group, (name,), has_amount)
     required = group.traits.required if group.one_provider else ()
     on_each = TraitRule(required=required, forbidden=group.traits.forbidden)
     for kind, names, traits in single_traits(on_each, "required", "forbidden"):
@@ -143,7 +152,7 @@ def group_conditions(world: World, group: RequestGroup) -> Iterator[Condition]:
             "in_tree",
             group,
             (group.in_tree,),
-            lambda one: oracle.stands_in_tree(world, one, group.in_tree),
+            lambda one: oracle.is_in_tree(world, one, group.in_tree),
         )
     if group.in_subtree is not None:
         yield Condition(
@@ -172,27 +181,27 @@ def single_aggregates(
         yield forbidden, (name,), AggregateRule(forbidden=frozenset([name]))
 
 
-def serving(met: list[Condition], about: Condition) -> Test:
-    """Who can serve what a condition is about, by the conditions that were met so far.
+def can_serve(applied: list[Condition], about: Condition) -> Test:
+    """Whether a provider can serve what a condition is about, by the conditions applied so far.
 
-    A condition on a class says nothing of classes that are served on their own.
+    A condition on a class does not restrict classes that another provider may serve.
     """
-    own = [each for each in met if each.group is about.group]
-    rest = [each for each in own if each.kind != "resources"]
+    of_group = [each for each in applied if each.group is about.group]
+    rest = [each for each in of_group if each.kind != "resources"]
     return lambda one: (
         any(
-            all(each.test(one) for each in own if each.names[0] in names)
-            for names in parts_about(about)
+            all(each.test(one) for each in of_group if each.names[0] in names)
+            for names in parts_of(about)
         )
         and all(each.test(one) for each in rest)
     )
 
 
-def parts_about(about: Condition) -> list[frozenset[str]]:
+def parts_of(about: Condition) -> list[frozenset[str]]:
     """The classes of each part of a group that a condition is about.
 
-    A suffixed group is served by one provider, each class of the unsuffixed group and each class
-    that may be split on its own.
+    One provider serves a suffixed group. Classes of the unsuffixed group, and classes that may be
+    split, are served separately.
     """
     group = about.group
     whole = group.resources.keys() - group.can_split
@@ -206,20 +215,22 @@ def parts_about(about: Condition) -> list[frozenset[str]]:
     return parts
 
 
-def serves(world: World, root: WorldProvider, met: list[Condition], about: Condition) -> bool:
-    """Whether a tree has who fills every part that the condition is about."""
-    own = [each for each in met if each.group is about.group]
-    asked = {each.names[0] for each in own if each.kind == "resources"}
+def tree_can_serve(
+    world: World, root: WorldProvider, applied: list[Condition], about: Condition
+) -> bool:
+    """Whether a tree can serve every part that the condition is about."""
+    of_group = [each for each in applied if each.group is about.group]
+    classes = {each.names[0] for each in of_group if each.kind == "resources"}
     return all(
         any(
-            all(passes(own, take) for take in takes)
-            for takes in ways_to_fill(world, root, about.group, names & asked)
+            all(passes(of_group, take) for take in takes)
+            for takes in ways_to_serve(world, root, about.group, names & classes)
         )
-        for names in parts_about(about)
+        for names in parts_of(about)
     )
 
 
-def ways_to_fill(
+def ways_to_serve(
     world: World, root: WorldProvider, group: RequestGroup, names: frozenset[str]
 ) -> Iterator[list[oracle.Take]]:
     """One provider for a part, or several for a class that may be split."""
@@ -232,27 +243,29 @@ def ways_to_fill(
         yield [oracle.Take(group, {name: piece}, one) for one, piece in pieces]
 
 
-def passes(met: list[Condition], take: oracle.Take) -> bool:
-    """Whether a provider may give what is taken, by the conditions on its group."""
+def passes(applied: list[Condition], take: oracle.Take) -> bool:
+    """Whether a provider may serve what is taken, by the conditions on its group."""
     return oracle.fits(take.provider, take.resources) and all(
         each.test(take.provider)
-        for each in met
+        for each in applied
         if each.group.suffix == take.group.suffix and each.kind != "resources"
     )
 
 
 # ---------------------------------------------------------------------------------------------
-# Rules on a whole assignment: those of the oracle, asked of a query with nothing else in it
+# Rules on a whole assignment: those of the oracle, for a query that has no other such rule
 
 
-def takes_from_one_with(names: frozenset[str]) -> Callable[[oracle.Assignment], bool]:
+def takes_from_a_provider_with(names: frozenset[str]) -> Callable[[oracle.Assignment], bool]:
     return lambda assignment: any(take.provider.traits & names for take in assignment.unsuffixed)
 
 
 def rules_between(
     query: CandidateQuery,
 ) -> Iterator[tuple[str, str | None, tuple[str, ...], Callable[[oracle.Assignment], bool]]]:
-    def asked(rule: Callable[[oracle.Assignment], bool], **fields: object) -> Callable[..., bool]:
+    def applied_alone(
+        rule: Callable[[oracle.Assignment], bool], **fields: object
+    ) -> Callable[..., bool]:
         bare = {"isolate": False, "isolated": (), "same_subtree": (), "elsewhere": ()}
         return lambda assignment: rule(
             assignment._replace(query=evolve(assignment.query, **{**bare, **fields}))
@@ -265,19 +278,24 @@ def rules_between(
                     "required",
                     "",
                     tuple(sorted(names)),
-                    takes_from_one_with(names),
+                    takes_from_a_provider_with(names),
                 )
     suffixed = tuple(group.suffix for group in query.groups if group.one_provider)
     if query.isolate and len(suffixed) > 1:
-        yield "group_policy", None, suffixed, asked(oracle.isolated, isolate=True)
+        yield "group_policy", None, suffixed, applied_alone(oracle.isolated, isolate=True)
     for names in dict.fromkeys(query.isolated):
-        yield "isolate", None, tuple(sorted(names)), asked(oracle.isolate, isolated=(names,))
+        yield (
+            "isolate",
+            None,
+            tuple(sorted(names)),
+            applied_alone(oracle.isolate, isolated=(names,)),
+        )
     for names in dict.fromkeys(query.same_subtree):
         if len(names) > 1 or query.may_split:
-            test = asked(oracle.same_subtree, same_subtree=(names,))
+            test = applied_alone(oracle.same_subtree, same_subtree=(names,))
             yield "same_subtree", None, tuple(sorted(names)), test
     for rule in dict.fromkeys(query.elsewhere):
-        test = asked(oracle.elsewhere, elsewhere=(rule,))
+        test = applied_alone(oracle.elsewhere, elsewhere=(rule,))
         yield "elsewhere", None, tuple(sorted(rule.inside)), test
     names_asked = [name for group in query.groups for name in group.resources]
     contended = [name for name in names_asked if names_asked.count(name) > 1]

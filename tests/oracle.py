@@ -1,8 +1,8 @@
 """The documents, read literally: what is the right answer to a search?
 
-Every way to hand out a request is tried, in every tree, and kept where no rule objects. There is
-no pruning and nothing clever, so that each rule can be checked against the sentence it comes from.
-Far too slow for a cloud, and right for a small world.
+The oracle tries every way to serve a request, in every tree, and keeps those that break no rule.
+It prunes nothing, so that each rule can be compared with the sentence it comes from. That is far
+too slow for a cloud, but affordable for a small world.
 """
 
 import itertools
@@ -22,11 +22,11 @@ from roost.query import (
 from tests.support.world import World, WorldProvider
 
 # ---------------------------------------------------------------------------------------------
-# What an answer is, and all that could be one
+# Answers, and every assignment that could be one
 
 
 class Answer(NamedTuple):
-    """What makes a candidate differ from another; where groups do not count, no mappings."""
+    """What distinguishes candidates; without mappings where the query ignores groups."""
 
     allocations: frozenset[tuple[str, str, int]]  # provider UUID, resource class, amount
     mappings: frozenset[tuple[str, frozenset[str]]] | None  # suffix, UUIDs of its providers
@@ -41,7 +41,7 @@ class Take(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """One way to hand out a whole request, on behalf of one tree."""
+    """One way to serve a whole request from one tree and what is shared with it."""
 
     world: World
     query: CandidateQuery
@@ -58,7 +58,7 @@ class Assignment(NamedTuple):
 
 
 def candidates(world: World, query: CandidateQuery) -> set[Answer]:
-    """Every candidate; the limit is not applied, since any choice within it is right."""
+    """Every candidate; the limit is not applied, since any selection within it is right."""
     return {
         answer(assignment)
         for root in world.roots
@@ -79,7 +79,7 @@ def possible(world: World, query: CandidateQuery) -> bool:
 def all_assignments(
     world: World, query: CandidateQuery, root: WorldProvider
 ) -> Iterator[Assignment]:
-    """Those that are looked for first, and then all others, with pieces of any size."""
+    """First those that a search prefers, then all others, with pieces of any size."""
     yield from assignments(world, query, root)
     if query.may_split:
         yield from assignments(world, query, root, pieces_of=all_pieces)
@@ -93,13 +93,13 @@ def assignments(
 ) -> Iterator[Assignment]:
     """Each class of the unsuffixed group, and each suffixed group, from one provider each.
 
-    But for classes that may be split (beyond.md): each of those on its own, in pieces.
+    Each class that may be split (beyond.md) is served separately, in pieces.
     """
     pieces_of = pieces_of or splits
     options: list[list[tuple[Take, ...]]] = []
     for group in query.groups:
         whole = {name: n for name, n in group.resources.items() if name not in group.can_split}
-        parts = [whole] if group.one_provider else alone(whole)
+        parts = [whole] if group.one_provider else one_class_each(whole)
         if group.resources and not whole:
             parts = []
         for part in parts:
@@ -116,7 +116,7 @@ def assignments(
         yield Assignment(world, query, root, tuple(takes))
 
 
-def alone(resources: Mapping[str, int]) -> list[Mapping[str, int]]:
+def one_class_each(resources: Mapping[str, int]) -> list[Mapping[str, int]]:
     return [{name: amount} for name, amount in resources.items()]
 
 
@@ -125,26 +125,26 @@ PIECES_MAX = 4
 
 
 def splits(world: World, root: WorldProvider, name: str, amount: int) -> list[Pieces]:
-    """Sets of providers none of which could be left out, each filling one after the other.
+    """Minimal sets of providers, filled one after the other, in every order.
 
-    Two and more are of the tree itself; one may also be of those that share with it.
+    Sets of two or more are from the tree itself; a single provider may also be a sharing one.
     """
     found: list[Pieces] = [((one, amount),) for one in available(world, root)]
     sufficient = [{one.uuid} for one in available(world, root) if fits(one, {name: amount})]
     for count in range(2, PIECES_MAX + 1):
         for some in itertools.combinations(world.tree(root.uuid), count):
-            right = [
+            valid = [
                 pieces
                 for pieces in itertools.product(range(1, amount + 1), repeat=count)
                 if sum(pieces) == amount
                 and all(fits(one, {name: n}) for one, n in zip(some, pieces, strict=True))
             ]
             members = {one.uuid for one in some}
-            if not right or any(less < members for less in sufficient):
+            if not valid or any(smaller < members for smaller in sufficient):
                 continue
             sufficient.append(members)
             for order in itertools.permutations(range(count)):
-                greediest = max(right, key=lambda pieces: [pieces[place] for place in order])
+                greediest = max(valid, key=lambda pieces: [pieces[place] for place in order])
                 pieces = tuple(zip(some, greediest, strict=True))
                 if pieces not in found:
                     found.append(pieces)
@@ -166,7 +166,7 @@ def all_pieces(world: World, root: WorldProvider, name: str, amount: int) -> lis
 
 
 def available(world: World, root: WorldProvider) -> list[WorldProvider]:
-    """The tree, and who shares an aggregate with any of it (1: Sharing Resource Providers)."""
+    """The tree, and sharing providers in any of its aggregates (1: Sharing Resource Providers)."""
     aggregates = frozenset().union(*(one.aggregates for one in world.tree(root.uuid)))
     return [
         one
@@ -188,7 +188,7 @@ def make_answer(
     mappings: Mapping[str, Iterable[str]],
 ) -> Answer:
     return Answer(
-        frozenset((own, name, amount) for (own, name), amount in amounts.items()),
+        frozenset((uuid, name, amount) for (uuid, name), amount in amounts.items()),
         frozenset((suffix, frozenset(some)) for suffix, some in mappings.items())
         if query.distinguish_groups
         else None,
@@ -196,7 +196,7 @@ def make_answer(
 
 
 def sums(assignment: Assignment) -> Mapping[tuple[str, str], int]:
-    """What all groups together take: by provider UUID and class."""
+    """What all groups take together, by provider UUID and class."""
     total: dict[tuple[str, str], int] = defaultdict(int)
     for take in assignment.takes:
         for name, amount in take.resources.items():
@@ -215,8 +215,8 @@ def each_group_fits(assignment: Assignment) -> bool:
 
 def all_groups_fit(assignment: Assignment) -> bool:
     """Groups on one provider share its capacity, and max_unit bounds their sum (5)."""
-    for (own, name), amount in sums(assignment).items():
-        one = assignment.world.providers[own]
+    for (uuid, name), amount in sums(assignment).items():
+        one = assignment.world.providers[uuid]
         inventory = one.inventories.get(name)
         if inventory is None:
             return False
@@ -264,17 +264,16 @@ def suffixed_aggregates(assignment: Assignment) -> bool:
 
 
 def in_tree(assignment: Assignment) -> bool:
-    """A group may be bound to the tree of any provider of it (1: Filtering by Tree)."""
+    """A group may be bound to a tree, named by any of its providers (1: Filtering by Tree)."""
     return all(
-        stands_in_tree(assignment.world, take.provider, take.group.in_tree)
-        for take in assignment.takes
+        is_in_tree(assignment.world, take.provider, take.group.in_tree) for take in assignment.takes
     )
 
 
 def isolated(assignment: Assignment) -> bool:
     """With isolate, suffixed groups take from different providers (3: group_policy + ...)."""
     chosen = {(take.group.suffix, take.provider.uuid) for take in assignment.suffixed}
-    return not assignment.query.isolate or len({own for _, own in chosen}) == len(chosen)
+    return not assignment.query.isolate or len({uuid for _, uuid in chosen}) == len(chosen)
 
 
 def isolate(assignment: Assignment) -> bool:
@@ -285,7 +284,7 @@ def isolate(assignment: Assignment) -> bool:
             for take in assignment.suffixed
             if take.group.suffix in suffixes
         }
-        if len({own for _, own in serving}) < len(serving):
+        if len({uuid for _, uuid in serving}) < len(serving):
             return False
     return True
 
@@ -311,7 +310,7 @@ def in_subtree(assignment: Assignment) -> bool:
 
 
 def root_member_of(assignment: Assignment) -> bool:
-    """The root of the tree that is asked is in the aggregates, even if it serves nothing (3)."""
+    """The root of the tree is in the aggregates, even if it serves nothing (3)."""
     return member_of(assignment.root.aggregates, assignment.query.root_aggregates)
 
 
@@ -324,7 +323,7 @@ def same_subtree(assignment: Assignment) -> bool:
 
 
 def root_required(assignment: Assignment) -> bool:
-    """The root of the tree that is asked has the traits, even if it serves nothing (3)."""
+    """The root of the tree has the traits, even if it serves nothing (3)."""
     return has_traits(assignment.root, assignment.query.root_traits)
 
 
@@ -360,7 +359,7 @@ RULES: tuple[Callable[[Assignment], bool], ...] = (
 
 
 def in_turns(world: World, query: CandidateQuery, roots: Iterable[str]) -> bool:
-    """Whether candidates of these trees come in order: turn by turn, in each the trees by rank."""
+    """Whether candidates of these trees are in order: trees take turns, by rank in each turn."""
     turns: dict[str, int] = defaultdict(int)
     places = []
     for root in roots:
@@ -370,12 +369,12 @@ def in_turns(world: World, query: CandidateQuery, roots: Iterable[str]) -> bool:
 
 
 def rank(world: World, query: CandidateQuery, root: str) -> float:
-    """Trees with the least free come first to be packed, last to be spread (beyond.md)."""
+    """With `pack` the trees with the least free come first, with `spread` last (beyond.md)."""
     shares = []
     for name in {name for group in query.groups for name in group.resources}:
         some = [one for one in world.tree(root) if name in one.inventories]
         capacity = [max(0, one.inventories[name].capacity) for one in some]
-        free = [max(0, all_ - one.used[name]) for all_, one in zip(capacity, some, strict=True)]
+        free = [max(0, total - one.used[name]) for total, one in zip(capacity, some, strict=True)]
         if sum(capacity):
             shares.append(sum(free) / sum(capacity))
     assert query.order is not None
@@ -384,7 +383,7 @@ def rank(world: World, query: CandidateQuery, root: str) -> float:
 
 
 # ---------------------------------------------------------------------------------------------
-# The same questions about one provider, which lists of providers ask too
+# Conditions on one provider, which lists of providers use too
 
 
 def fits(one: WorldProvider, resources: Mapping[str, int]) -> bool:
@@ -406,7 +405,7 @@ def member_of(aggregates: frozenset[str], rule: AggregateRule) -> bool:
     )
 
 
-def stands_in_tree(world: World, one: WorldProvider, wanted: str | None) -> bool:
+def is_in_tree(world: World, one: WorldProvider, wanted: str | None) -> bool:
     if wanted is None:
         return True
     return wanted in world.providers and world.providers[wanted].root_uuid == one.root_uuid
@@ -428,13 +427,13 @@ def providers_of(assignment: Assignment, suffixes: frozenset[str]) -> list[World
 
 
 def providers(world: World, query: ProviderQuery) -> set[str]:
-    """The UUIDs of the providers to list: each rule is asked of the provider itself."""
+    """The UUIDs of the providers to list: each rule applies to the provider itself."""
     return {
         one.uuid
         for one in world.providers.values()
         if query.uuid in (None, one.uuid)
         and query.name in (None, one.name)
-        and stands_in_tree(world, one, query.in_tree)
+        and is_in_tree(world, one, query.in_tree)
         and fits(one, query.resources)
         and has_traits(one, query.traits)
         and member_of(one.aggregates, query.aggregates)
@@ -442,7 +441,7 @@ def providers(world: World, query: ProviderQuery) -> set[str]:
 
 
 # ---------------------------------------------------------------------------------------------
-# Other people's answers in the same form
+# Answers of the search and of the API in the same form
 
 
 def answer_of_candidate(query: CandidateQuery, candidate: model.Candidate) -> Answer:
@@ -450,8 +449,8 @@ def answer_of_candidate(query: CandidateQuery, candidate: model.Candidate) -> An
     return make_answer(
         query,
         {
-            (own, name): amount
-            for own, resources in candidate.allocations.items()
+            (uuid, name): amount
+            for uuid, resources in candidate.allocations.items()
             for name, amount in resources.items()
         },
         candidate.mappings,
@@ -463,8 +462,8 @@ def answer_of_json(query: CandidateQuery, request: Mapping[str, Any]) -> Answer:
     return make_answer(
         query,
         {
-            (own, name): amount
-            for own, taken in request["allocations"].items()
+            (uuid, name): amount
+            for uuid, taken in request["allocations"].items()
             for name, amount in taken["resources"].items()
         },
         request.get("mappings", {}),

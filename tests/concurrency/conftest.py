@@ -13,7 +13,7 @@ from roost.store.store import Store
 
 @pytest.fixture
 def open_roost(database_url: str) -> Iterator[Callable[[], Roost]]:
-    """Opens one more service on the database, as another process would."""
+    """A function that opens one more service on the database, as another process would."""
     opened: list[Roost] = []
 
     def open_one() -> Roost:

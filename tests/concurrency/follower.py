@@ -1,4 +1,7 @@
-"""An index made of dicts: applies changes the plain way, to be compared with a fresh load."""
+"""The tables as sets of rows, updated from the change feed.
+
+Tests compare them with a fresh load.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,7 +13,7 @@ PER_PROVIDER = ("inventories", "usages", "traits", "aggregates")
 
 
 class Follower:
-    """Follows a store through `changes_since`, row by row."""
+    """Applies the changes of a store row by row; reloads only where the feed cannot tell."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -32,15 +35,15 @@ class Follower:
 
     def _apply(self, changes: Changes) -> None:
         new = tables(changes.rows)
-        gone = {
+        replaced = {
             "providers": changes.provider_ids,
             **dict.fromkeys(PER_PROVIDER, changes.provider_ids),
             "resource_classes": changes.class_ids,
             "trait_names": changes.trait_ids,
         }
-        for name, ids in gone.items():
-            kept = {row for row in self.rows[name] if row[0] not in ids}
-            self.rows[name] = kept | new[name]
+        for name, ids in replaced.items():
+            unchanged = {row for row in self.rows[name] if row[0] not in ids}
+            self.rows[name] = unchanged | new[name]
         self._add_usage(changes)
         self.rows["providers"] = {
             (*row[:3], changes.generations.get(row[0], row[3]), *row[4:])

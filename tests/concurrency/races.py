@@ -1,4 +1,4 @@
-"""Racing helpers: start everybody at once, and look at the tables afterwards."""
+"""Run actions concurrently, and read the tables afterwards."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +17,8 @@ from roost.store import schema
 from tests.support.names import uid
 
 
-def at_once(actions: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Run all actions at once; each gives its result, or the refusal that it met."""
+def run_concurrently(actions: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Start all actions at the same time; the result of each, or the error that refused it."""
     start = threading.Barrier(len(actions))
 
     def run(action: Callable[[], Any]) -> Any:
@@ -36,8 +36,8 @@ def refusals(results: Sequence[Any]) -> list[RoostError]:
     return [result for result in results if isinstance(result, RoostError)]
 
 
-def provider(roost: Roost, name: str, parent: str | None = None, **totals: int) -> str:
-    """A provider with inventories: its UUID."""
+def add_provider(roost: Roost, name: str, parent: str | None = None, **totals: int) -> str:
+    """Create a provider with these inventories and return its UUID."""
     create_provider(
         roost, uuid=uid(name), name=name, parent_uuid=None if parent is None else uid(parent)
     )
@@ -53,7 +53,7 @@ def provider(roost: Roost, name: str, parent: str | None = None, **totals: int) 
 def claim(
     consumer: str, allocations: Mapping[str, Mapping[str, int]], **fields: Any
 ) -> ConsumerChange:
-    """What a consumer shall hold, by names of providers; a new consumer unless told otherwise."""
+    """What a consumer shall have, by names of providers. Without a generation it must be new."""
     fields = {"checks_generation": True, "project_id": "p", "user_id": "u", **fields}
     return ConsumerChange(
         consumer_uuid=uid(consumer),
@@ -67,7 +67,7 @@ def put(roost: Roost, *changes: ConsumerChange) -> None:
 
 
 def used(roost: Roost, name: str, resource_class: str) -> int:
-    """How much the tables say is used."""
+    """The amount in use, summed up from the tables."""
     statement = (
         select(func.coalesce(func.sum(schema.allocations.c.used), 0))
         .join(

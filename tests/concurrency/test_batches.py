@@ -1,4 +1,4 @@
-"""Writes that are sent together are judged like writes that are sent one by one."""
+"""Statements that are sent in one batch have the same results as statements sent one by one."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,34 +10,34 @@ from roost.service.service import Roost
 from roost.store.connection import statements
 from roost.store.connection.driver_errors import LostRace
 from roost.store.transaction import Transaction
-from tests.concurrency.races import at_once, claim, dump, provider, put, refusals, used
+from tests.concurrency.races import add_provider, claim, dump, put, refusals, run_concurrently, used
 
 OpenRoost = Callable[[], Roost]
 
 
 @pytest.fixture(autouse=True, params=["near", "far"])
 def distance(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How far away the database is: that decides how writes are sent."""
+    """Whether the database is on this host or remote, which decides how statements are sent."""
     if request.param == "far":
         monkeypatch.setattr(statements, "_LOCAL_HOSTS", ())
 
 
 def test_claims_succeed_or_are_refused(open_roost: OpenRoost) -> None:
     first, second = open_roost(), open_roost()
-    provider(first, "host", VCPU=20)
+    add_provider(first, "host", VCPU=20)
     claims = [
         partial(put, service, claim(f"{number}-{index}", {"host": {"VCPU": 3}}))
         for number in range(10)
         for index, service in enumerate([first, second])
     ]
-    results = at_once(claims)
+    results = run_concurrently(claims)
     assert results.count(None) == 6
     assert {type(refusal) for refusal in refusals(results)} == {CapacityExceeded}
     assert used(first, "host", "VCPU") == 18
 
 
-def test_a_row_that_exists_already_is_noticed(roost: Roost) -> None:
-    provider(roost, "host", VCPU=4)
+def test_an_existing_row_is_a_conflict_and_changes_nothing(roost: Roost) -> None:
+    add_provider(roost, "host", VCPU=4)
     with roost.current_index():
         pass
     put(roost, claim("a", {"host": {"VCPU": 1}}))
@@ -47,14 +47,14 @@ def test_a_row_that_exists_already_is_noticed(roost: Roost) -> None:
     assert dump(roost.store.engine) == before
 
 
-def test_a_guard_that_finds_nothing_undoes_the_whole(roost: Roost) -> None:
-    host = provider(roost, "host", VCPU=4)
+def test_a_guard_that_matches_no_row_rolls_everything_back(roost: Roost) -> None:
+    host = add_provider(roost, "host", VCPU=4)
     before = dump(roost.store.engine)
 
     def unit(tx: Transaction) -> None:
         found = tx.providers.lock_states([host])[host]
         tx.providers.advance([(found, 1)])
-        # As if somebody else had been there since.
+        # As if another writer had moved the generation since.
         tx.providers.advance([(found, 2)])
         tx.flush()
 
@@ -63,7 +63,7 @@ def test_a_guard_that_finds_nothing_undoes_the_whole(roost: Roost) -> None:
     assert dump(roost.store.engine) == before
 
 
-def test_many_rows_are_several_statements(roost: Roost) -> None:
-    provider(roost, "host", VCPU=1000)
+def test_many_rows_are_split_into_several_statements(roost: Roost) -> None:
+    add_provider(roost, "host", VCPU=1000)
     put(roost, *(claim(f"consumer{number}", {"host": {"VCPU": 1}}) for number in range(200)))
     assert used(roost, "host", "VCPU") == 200

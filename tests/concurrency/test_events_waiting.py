@@ -1,4 +1,4 @@
-"""Those who wait are told in time, and cost next to nothing meanwhile."""
+"""Waiting watchers wake up in time, and cost next to nothing meanwhile."""
 
 import threading
 import time
@@ -15,30 +15,30 @@ from roost.operations.traits import ensure_trait
 from roost.service.event_waiters import POLL_SECONDS
 from roost.service.service import Roost
 from roost.store.feed.positions import FeedPosition
-from tests.concurrency.races import at_once, claim, provider, put
+from tests.concurrency.races import add_provider, claim, put, run_concurrently
 
 OpenRoost = Callable[[], Roost]
 ALL = EventFilter()
 
 
-def test_who_waits_is_woken(open_roost: OpenRoost) -> None:
+def test_a_write_wakes_a_waiting_watcher(open_roost: OpenRoost) -> None:
     watcher, writer = open_roost(), open_roost()
-    provider(writer, "a", VCPU=8)
+    add_provider(writer, "a", VCPU=8)
     position = current_position(watcher)
     thread = threading.Timer(0.5, put, (writer, claim("c", {"a": {"VCPU": 1}})))
     thread.start()
-    begun = time.monotonic()
-    _, found = await_events(watcher, position=position, event_filter=ALL, until=begun + 20)
-    assert 0.4 < time.monotonic() - begun < 10
+    started_at = time.monotonic()
+    _, found = await_events(watcher, position=position, event_filter=ALL, until=started_at + 20)
+    assert 0.4 < time.monotonic() - started_at < 10
     assert [event.kind for each in found for event in each.events] == ["allocations"]
     thread.join()
 
 
-def test_who_waits_for_something_else_waits_on(open_roost: OpenRoost) -> None:
-    """And its position moves on meanwhile."""
+def test_an_event_that_does_not_match_wakes_nobody(open_roost: OpenRoost) -> None:
+    """The watcher's position advances nevertheless."""
     watcher, writer = open_roost(), open_roost()
     position = current_position(watcher)
-    provider(writer, "a", VCPU=8)
+    add_provider(writer, "a", VCPU=8)
     until = time.monotonic() + 0.5
     moved, found = await_events(
         watcher, position=position, event_filter=EventFilter(kinds={"catalog"}), until=until
@@ -48,47 +48,47 @@ def test_who_waits_for_something_else_waits_on(open_roost: OpenRoost) -> None:
     assert read_events(watcher, position=moved, event_filter=ALL) == []
 
 
-class Costs:
-    """How often a service asked where the writers are, and for their records."""
+class Reads:
+    """Counts how often a service polls the positions of the writers, and reads their records."""
 
     def __init__(self, roost: Roost, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.looks = self.reads = 0
+        self.polls = self.reads = 0
         position, records_since = roost.store.position, roost.store.records_since
 
-        def look() -> FeedPosition:
-            self.looks += 1
+        def poll() -> FeedPosition:
+            self.polls += 1
             return position()
 
         def read(position: FeedPosition) -> object:
             self.reads += 1
             return records_since(position)
 
-        monkeypatch.setattr(roost.store, "position", look)
+        monkeypatch.setattr(roost.store, "position", poll)
         monkeypatch.setattr(roost.store, "records_since", read)
 
 
-def test_waiting_costs_a_look_at_a_time(
+def test_waiting_costs_one_poll_per_interval(
     open_roost: OpenRoost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For one who is further than the last look, while others write, and when a writer leaves."""
+    """Even if the watcher is ahead of the last poll, others write, or a writer is removed."""
     watcher, writer, late = open_roost(), open_roost(), open_roost()
-    provider(writer, "a", VCPU=1000)
+    add_provider(writer, "a", VCPU=1000)
     position = current_position(watcher)
-    watcher.waiters.wait(position, time.monotonic())  # the last look
+    watcher.waiters.wait(position, time.monotonic())  # the last poll
     put(writer, claim("c", {"a": {"VCPU": 1}}))
     with writer.store.engine.begin() as connection:
         connection.execute(text("UPDATE roost_writers SET updated_at = '2001-01-01 00:00:00'"))
     ensure_trait(late, name="CUSTOM_LATE")
     position = current_position(late)
-    costs = Costs(watcher, monkeypatch)
+    counted = Reads(watcher, monkeypatch)
     turns = 5
-    bound = turns + 2
+    polls_max = turns + 2
     await_events(
         watcher, position=position, event_filter=ALL, until=time.monotonic() + turns * POLL_SECONDS
     )
-    # In the beginning and in the end.
-    assert costs.reads == 2
-    assert costs.looks <= bound
+    # One read at the beginning and one at the end.
+    assert counted.reads == 2
+    assert counted.polls <= polls_max
 
     stopping = threading.Event()
 
@@ -100,7 +100,7 @@ def test_waiting_costs_a_look_at_a_time(
     thread = threading.Thread(target=keep_writing)
     thread.start()
     nothing = EventFilter(kinds={"catalog"})
-    costs.looks = costs.reads = 0
+    counted.polls = counted.reads = 0
     waiting = partial(
         await_events,
         watcher,
@@ -108,33 +108,33 @@ def test_waiting_costs_a_look_at_a_time(
         event_filter=nothing,
         until=time.monotonic() + turns * POLL_SECONDS,
     )
-    at_once([waiting, waiting])
+    run_concurrently([waiting, waiting])
     stopping.set()
     thread.join()
-    # One look is for both. A read may need another one, of what happened meanwhile.
-    assert costs.looks <= bound
-    assert 2 * turns - 4 <= costs.reads <= 2 * 2 * bound
+    # Both share one poll. A read may need a second one, for what was written meanwhile.
+    assert counted.polls <= polls_max
+    assert 2 * turns - 4 <= counted.reads <= 2 * 2 * polls_max
 
 
-def test_a_watcher_far_behind_need_not_wait(
+def test_a_watcher_far_behind_does_not_wait(
     open_roost: OpenRoost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is of no interest is passed by at once, however much it is."""
+    """Events that do not match are skipped at once, however many there are."""
     monkeypatch.setattr(events, "WRITES_MAX", 2)
     roost = open_roost()
     begin = current_position(roost)
     for number in range(20):
         ensure_trait(roost, name=f"CUSTOM_{number}")
-    provider(roost, "a")
-    begun = time.monotonic()
+    add_provider(roost, "a")
+    started_at = time.monotonic()
     _, found = await_events(
-        roost, position=begin, event_filter=EventFilter(kinds={"provider"}), until=begun + 20
+        roost, position=begin, event_filter=EventFilter(kinds={"provider"}), until=started_at + 20
     )
-    assert time.monotonic() - begun < 5 * POLL_SECONDS
+    assert time.monotonic() - started_at < 5 * POLL_SECONDS
     assert len(found) == 1
 
 
-def test_who_waits_holds_no_connection(open_roost: OpenRoost) -> None:
+def test_a_waiting_watcher_holds_no_connection(open_roost: OpenRoost) -> None:
     watcher = open_roost()
     position = current_position(watcher)
     waiting = threading.Thread(
@@ -144,16 +144,16 @@ def test_who_waits_holds_no_connection(open_roost: OpenRoost) -> None:
     )
     waiting.start()
     time.sleep(0.5)
-    # The one that asks where writers are is kept for that, and shared by all requests.
+    # The connection that polls the writers stays open, and all requests share it.
     assert watcher.store._database.reader.pool.checkedout() <= 2  # type: ignore[attr-defined]
     assert watcher.store.engine.pool.checkedout() == 0  # type: ignore[attr-defined]
-    begun = time.monotonic()
+    started_at = time.monotonic()
     watcher.waiters.stop()
     waiting.join(10)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - started_at < 5
 
 
-def test_not_everybody_may_wait(roost: Roost) -> None:
+def test_the_number_of_watchers_is_limited(roost: Roost) -> None:
     for _ in range(roost.settings.event_streams_max):
         roost.waiters.enter()
     with pytest.raises(TooManyWatchers):

@@ -1,4 +1,4 @@
-"""The change feed misses nothing, and says so where it cannot tell."""
+"""The change feed misses nothing, and demands a reload where it cannot tell."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -14,68 +14,68 @@ from roost.service.service import Roost
 from roost.store.feed import writer as writer_module
 from roost.store.schema import metadata, roost_changes, roost_writers
 from tests.concurrency.follower import Follower, tables
-from tests.concurrency.races import claim, provider, put
+from tests.concurrency.races import add_provider, claim, put
 from tests.support.database_servers import SERVERS
 from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 
 
-def equal_to_fresh_load(follower: Follower) -> bool:
+def equals_fresh_load(follower: Follower) -> bool:
     return follower.rows == tables(follower.store.load()[1])
 
 
 @contextmanager
 def paused_before_commit(roost: Roost) -> Iterator[tuple[threading.Event, threading.Event]]:
     """The next transaction of this service stops right before COMMIT."""
-    reached, resume = threading.Event(), threading.Event()
+    reached, may_continue = threading.Event(), threading.Event()
 
     def pause(_connection: object) -> None:
         if not reached.is_set():
             reached.set()
-            assert resume.wait(30)
+            assert may_continue.wait(30)
 
     event.listen(roost.store.engine, "commit", pause)
     try:
-        yield reached, resume
+        yield reached, may_continue
     finally:
-        resume.set()
+        may_continue.set()
 
 
-# SQLite lets nobody pass a transaction that writes.
+# On SQLite no transaction overtakes one that writes.
 @pytest.mark.parametrize("database_url", SERVERS, indirect=True)
-def test_a_transaction_passed_by_others_is_not_missed(open_roost: OpenRoost) -> None:
-    """The slow writer took its number first and commits last, with readers in between."""
+def test_an_overtaken_transaction_is_not_missed(open_roost: OpenRoost) -> None:
+    """The slow writer takes its number first and commits last; readers catch up in between."""
     slow, fast, reader = open_roost(), open_roost(), open_roost()
     for name in ("a", "b"):
-        provider(slow, name, VCPU=20)
+        add_provider(slow, name, VCPU=20)
     put(slow, claim("warm-up", {"a": {"VCPU": 1}}))
     follower = Follower(reader.store)
-    with paused_before_commit(slow) as (reached, resume):
+    with paused_before_commit(slow) as (reached, may_continue):
         thread = threading.Thread(target=put, args=(slow, claim("slow", {"a": {"VCPU": 2}})))
         thread.start()
         assert reached.wait(30)
         for number in range(3):
             put(fast, claim(f"fast{number}", {"b": {"VCPU": 1}}))
             follower.catch_up()
-        assert equal_to_fresh_load(follower)
-        resume.set()
+        assert equals_fresh_load(follower)
+        may_continue.set()
         thread.join()
     follower.catch_up()
-    assert equal_to_fresh_load(follower)
+    assert equals_fresh_load(follower)
     assert follower.reloads == 1
 
 
 # SQLite has one writing transaction at a time anyway.
 @pytest.mark.parametrize("database_url", SERVERS, indirect=True)
 def test_threads_of_one_process_become_visible_in_order(open_roost: OpenRoost) -> None:
-    """A thread that is slow at COMMIT holds the numbers that come after its own."""
+    """A thread that is slow at COMMIT delays the threads whose numbers come after its own."""
     roost, reader = open_roost(), open_roost()
     for name in ("a", "b"):
-        provider(roost, name, VCPU=20)
+        add_provider(roost, name, VCPU=20)
     put(roost, claim("warm-up", {"a": {"VCPU": 1}}))
     follower = Follower(reader.store)
-    with paused_before_commit(roost) as (reached, resume):
+    with paused_before_commit(roost) as (reached, may_continue):
         slow = threading.Thread(target=put, args=(roost, claim("slow", {"a": {"VCPU": 2}})))
         slow.start()
         assert reached.wait(30)
@@ -84,17 +84,17 @@ def test_threads_of_one_process_become_visible_in_order(open_roost: OpenRoost) -
         fast.join(0.5)
         assert fast.is_alive()
         follower.catch_up()
-        resume.set()
+        may_continue.set()
         slow.join()
         fast.join()
     follower.catch_up()
-    assert equal_to_fresh_load(follower)
+    assert equals_fresh_load(follower)
     assert follower.reloads == 1
 
 
-def test_nothing_new_is_no_changes(open_roost: OpenRoost) -> None:
+def test_without_writes_there_are_no_changes(open_roost: OpenRoost) -> None:
     roost = open_roost()
-    provider(roost, "a", VCPU=2)
+    add_provider(roost, "a", VCPU=2)
     position, _ = roost.store.load()
     for _ in range(3):
         assert roost.store.changes_since(position) == (position, Changes())
@@ -102,20 +102,20 @@ def test_nothing_new_is_no_changes(open_roost: OpenRoost) -> None:
 
 def test_own_writes_are_read_back(open_roost: OpenRoost) -> None:
     roost = open_roost()
-    provider(roost, "a", VCPU=2)
+    add_provider(roost, "a", VCPU=2)
     follower = Follower(roost.store)
     follower.catch_up()
     for number in range(2):
         put(roost, claim(f"c{number}", {"a": {"VCPU": 1}}))
         follower.catch_up()
-        assert equal_to_fresh_load(follower)
+        assert equals_fresh_load(follower)
     assert follower.reloads == 1
 
 
 def test_claims_arrive_as_sums(open_roost: OpenRoost) -> None:
-    """What is frequent must be cheap: no provider is read anew for a claim."""
+    """The most frequent change must be cheap: no row of a provider is read for a claim."""
     writer, reader = open_roost(), open_roost()
-    provider(writer, "a", VCPU=20)
+    add_provider(writer, "a", VCPU=20)
     position, rows = reader.store.load()
     put(writer, claim("c1", {"a": {"VCPU": 2}}))
     put(writer, claim("c2", {"a": {"VCPU": 3}}))
@@ -130,10 +130,10 @@ def test_claims_arrive_as_sums(open_roost: OpenRoost) -> None:
     assert not changes.rows.providers
 
 
-def test_emptied_tables_are_noticed(open_roost: OpenRoost) -> None:
-    """Somebody restored an empty backup under a running service."""
+def test_emptied_tables_demand_a_reload(open_roost: OpenRoost) -> None:
+    """As after an empty backup was restored under a running service."""
     roost, other = open_roost(), open_roost()
-    provider(roost, "a", VCPU=2)
+    add_provider(roost, "a", VCPU=2)
     follower = Follower(other.store)
     with roost.store.engine.begin() as connection:
         for table in reversed(metadata.sorted_tables):
@@ -143,16 +143,16 @@ def test_emptied_tables_are_noticed(open_roost: OpenRoost) -> None:
     assert other.store.changes_since(follower.position) is None
     follower.catch_up()
     assert follower.rows["providers"] == set()
-    # The writer whose row is gone registers anew, and is heard.
+    # The writer whose row was deleted registers again, and readers get its changes.
     create_provider(roost, uuid=uid("b"), name="b", parent_uuid=None)
     follower.catch_up()
     assert {row[2] for row in follower.rows["providers"]} == {"b"}
     assert follower.reloads == 2
 
 
-def test_a_number_that_went_back_is_noticed(open_roost: OpenRoost) -> None:
+def test_a_sequence_number_that_went_back_demands_a_reload(open_roost: OpenRoost) -> None:
     roost, other = open_roost(), open_roost()
-    provider(roost, "a", VCPU=2)
+    add_provider(roost, "a", VCPU=2)
     position, _ = other.store.load()
     with roost.store.engine.begin() as connection:
         connection.execute(
@@ -161,16 +161,16 @@ def test_a_number_that_went_back_is_noticed(open_roost: OpenRoost) -> None:
             .values(sequence=roost_writers.c.sequence - 1)
         )
     assert other.store.changes_since(position) is None
-    # The writer finds that its number is not the one it knows, and takes a new row.
+    # The writer finds another number than its own in its row, and registers a new one.
     ensure_trait(roost, name="CUSTOM_A")
     assert other.store.changes_since(other.store.load()[0]) is not None
 
 
-def test_a_gap_is_noticed(open_roost: OpenRoost) -> None:
+def test_a_missing_record_demands_a_reload(open_roost: OpenRoost) -> None:
     roost, other = open_roost(), open_roost()
     position, _ = other.store.load()
     for name in "abc":
-        provider(roost, name)
+        add_provider(roost, name)
     with roost.store.engine.begin() as connection:
         newest = connection.scalar(
             select(roost_changes.c.sequence).order_by(roost_changes.c.sequence.desc()).limit(1)
@@ -189,11 +189,11 @@ def test_old_records_are_trimmed(open_roost: OpenRoost, monkeypatch: pytest.Monk
         ensure_trait(roost, name=f"CUSTOM_{number}")
         follower.catch_up()
     assert follower.reloads == 1
-    assert equal_to_fresh_load(follower)
+    assert equals_fresh_load(follower)
     with roost.store.engine.connect() as connection:
-        kept = connection.scalars(select(roost_changes.c.sequence)).all()
-    assert len(kept) < 14
-    # One that fell behind the trim is told to load.
+        sequences = connection.scalars(select(roost_changes.c.sequence)).all()
+    assert len(sequences) < 14
+    # A reader whose position was trimmed must reload.
     assert other.store.changes_since(position) is None
 
 
@@ -202,29 +202,29 @@ def age_writers(roost: Roost) -> None:
         connection.execute(text("UPDATE roost_writers SET updated_at = '2001-01-01 00:00:00'"))
 
 
-def test_idle_writers_are_removed_and_readers_told(open_roost: OpenRoost) -> None:
+def test_idle_writers_are_removed_without_a_reload(open_roost: OpenRoost) -> None:
     idle, reader, late = open_roost(), open_roost(), open_roost()
-    provider(idle, "a", VCPU=2)
+    add_provider(idle, "a", VCPU=2)
     follower = Follower(reader.store)
     age_writers(idle)
-    # Registering removes the rows of those that did not move for a day.
+    # Registering removes the rows of writers that wrote nothing for a day.
     late.store.load()
     follower.catch_up()
     assert follower.reloads == 1
     assert len(follower.position) == 1
-    # Those that were taken for gone come back with their next write.
+    # A writer whose row was removed registers again with its next write.
     ensure_trait(idle, name="CUSTOM_A")
     follower.catch_up()
-    assert equal_to_fresh_load(follower)
+    assert equals_fresh_load(follower)
     assert follower.reloads == 1
 
 
-def test_a_writer_removed_with_records_unseen_is_noticed(open_roost: OpenRoost) -> None:
+def test_a_writer_removed_with_unread_records_demands_a_reload(open_roost: OpenRoost) -> None:
     idle, reader, late = open_roost(), open_roost(), open_roost()
     follower = Follower(reader.store)
-    provider(idle, "a", VCPU=2)
+    add_provider(idle, "a", VCPU=2)
     age_writers(idle)
     late.store.load()
     follower.catch_up()
     assert follower.reloads == 2
-    assert equal_to_fresh_load(follower)
+    assert equals_fresh_load(follower)

@@ -1,4 +1,4 @@
-"""Names that are deleted while somebody starts to use them."""
+"""Resource classes, traits and aggregates that several writers create, use and delete at once."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +17,7 @@ from roost.operations.resource_classes import (
 from roost.operations.traits import delete_trait, ensure_trait, replace_traits
 from roost.service.service import Roost
 from roost.store.schema import inventories, placement_aggregates, resource_classes
-from tests.concurrency.races import at_once, provider, refusals
+from tests.concurrency.races import add_provider, refusals, run_concurrently
 from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
@@ -28,8 +28,8 @@ def test_a_class_is_deleted_or_used_but_not_both(open_roost: OpenRoost) -> None:
     for number in range(12):
         name, host = f"CUSTOM_{number}", f"host{number}"
         create_resource_class(first, name=name)
-        provider(first, host)
-        results = at_once(
+        add_provider(first, host)
+        results = run_concurrently(
             [
                 partial(delete_resource_class, first, name=name),
                 partial(
@@ -56,8 +56,8 @@ def test_a_trait_is_deleted_or_used_but_not_both(open_roost: OpenRoost) -> None:
     for number in range(8):
         name, host = f"CUSTOM_{number}", f"host{number}"
         ensure_trait(first, name=name)
-        provider(first, host)
-        results = at_once(
+        add_provider(first, host)
+        results = run_concurrently(
             [
                 partial(delete_trait, first, name=name),
                 partial(
@@ -74,14 +74,16 @@ def test_a_trait_is_deleted_or_used_but_not_both(open_roost: OpenRoost) -> None:
 
 def test_a_name_is_created_once(open_roost: OpenRoost) -> None:
     services = [open_roost(), open_roost()]
-    for verb in (ensure_resource_class, ensure_trait):
-        results = at_once([partial(verb, each, name="CUSTOM_NEW") for each in services * 4])
+    for ensure in (ensure_resource_class, ensure_trait):
+        results = run_concurrently(
+            [partial(ensure, each, name="CUSTOM_NEW") for each in services * 4]
+        )
         assert sorted(results) == [False] * 7 + [True]
 
 
 def test_custom_classes_get_the_next_id(open_roost: OpenRoost) -> None:
     services = [open_roost(), open_roost()]
-    results = at_once(
+    results = run_concurrently(
         [
             partial(create_resource_class, services[number % 2], name=f"CUSTOM_{number}")
             for number in range(8)
@@ -95,11 +97,11 @@ def test_custom_classes_get_the_next_id(open_roost: OpenRoost) -> None:
     assert sorted(ids) == list(range(10_000, 10_008))
 
 
-def test_an_aggregate_named_by_many_at_once_is_one(open_roost: OpenRoost) -> None:
+def test_an_aggregate_that_many_writers_name_is_created_once(open_roost: OpenRoost) -> None:
     services = [open_roost(), open_roost()]
     for number in range(8):
-        provider(services[0], f"host{number}")
-    results = at_once(
+        add_provider(services[0], f"host{number}")
+    results = run_concurrently(
         [
             partial(
                 replace_aggregates,

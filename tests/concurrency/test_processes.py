@@ -12,7 +12,7 @@ from roost.operations.usages import read_usages
 from roost.service.service import Roost
 from roost.store.schema import roost_writers
 from tests.concurrency.follower import Follower, tables
-from tests.concurrency.races import claim, provider, put, used
+from tests.concurrency.races import add_provider, claim, put, used
 from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
@@ -42,7 +42,7 @@ print(granted)
 def test_processes_share_a_provider(open_roost: OpenRoost, database_url: str) -> None:
     """Four processes claim one of 30 fifteen times each."""
     roost = open_roost()
-    provider(roost, "host", VCPU=30)
+    add_provider(roost, "host", VCPU=30)
     follower = Follower(roost.store)
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
@@ -68,10 +68,10 @@ def test_processes_share_a_provider(open_roost: OpenRoost, database_url: str) ->
     assert follower.rows == tables(roost.store.load()[1])
 
 
-def test_a_forked_process_is_a_writer_of_its_own(open_roost: OpenRoost) -> None:
-    """As uwsgi does it: the application is loaded once, then workers fork off."""
+def test_a_forked_process_registers_as_a_writer(open_roost: OpenRoost) -> None:
+    """As with uwsgi, which loads the application once and then forks its workers."""
     roost = open_roost()
-    provider(roost, "host", VCPU=10)
+    add_provider(roost, "host", VCPU=10)
     put(roost, claim("parent", {"host": {"VCPU": 1}}))
     read_usages(roost, provider_uuid=uid("host"))
     child = os.fork()
@@ -83,7 +83,7 @@ def test_a_forked_process_is_a_writer_of_its_own(open_roost: OpenRoost) -> None:
             usages = read_usages(roost, provider_uuid=uid("host")).usages
             status = 0 if usages["VCPU"] >= 4 else 2
         finally:
-            # Without the clean-up of pytest, which is the parent's.
+            # Skips pytest's clean-up, which the parent process does.
             os._exit(status)
     for number in range(3):
         put(roost, claim(f"own{number}", {"host": {"VCPU": 1}}))

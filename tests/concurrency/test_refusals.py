@@ -26,13 +26,13 @@ from roost.operations.resource_classes import (
 )
 from roost.operations.traits import delete_trait, ensure_trait, replace_traits
 from roost.service.service import Roost
-from tests.concurrency.races import claim, dump, provider, put
+from tests.concurrency.races import add_provider, claim, dump, put
 from tests.support.names import uid
 
 INVENTORY = Inventory(total=1)
 
 
-def stock(name: str, generation: int, *classes: str, **fields: Any) -> InventoryChange:
+def inventory_change(name: str, generation: int, *classes: str, **fields: Any) -> InventoryChange:
     inventory = Inventory(total=10, **fields)
     return InventoryChange(
         provider_uuid=uid(name),
@@ -47,22 +47,22 @@ def world(roost: Roost) -> Roost:
     create_resource_class(roost, name="CUSTOM_A")
     create_resource_class(roost, name="CUSTOM_B")
     ensure_trait(roost, name="CUSTOM_T")
-    provider(roost, "host", VCPU=10, CUSTOM_A=10)
-    provider(roost, "child", parent="host", MEMORY_MB=10)
-    provider(roost, "other", VCPU=1)
-    provider(roost, "bare")
+    add_provider(roost, "host", VCPU=10, CUSTOM_A=10)
+    add_provider(roost, "child", parent="host", MEMORY_MB=10)
+    add_provider(roost, "other", VCPU=1)
+    add_provider(roost, "bare")
     put(roost, claim("c1", {"host": {"VCPU": 2}}))
     replace_traits(roost, provider_uuid=uid("host"), traits={"CUSTOM_T"}, expected_generation=2)
     return roost
 
 
-def new(allocations: dict[str, dict[str, int]], **fields: Any) -> Callable[[Roost], None]:
+def claim_of_new(allocations: dict[str, dict[str, int]], **fields: Any) -> Callable[[Roost], None]:
     """A claim of a consumer, project, user and type that are all new."""
     fields = {"project_id": "new", "user_id": "new", "consumer_type": "NEW", **fields}
     return lambda roost: put(roost, claim("new", allocations, **fields))
 
 
-def two(roost: Roost) -> None:
+def claims_of_two(roost: Roost) -> None:
     put(
         roost,
         claim("new1", {"host": {"VCPU": 1}}, project_id="new"),
@@ -74,14 +74,14 @@ update = partial(update_provider, name="host", may_reparent=False)
 
 REFUSALS: list[tuple[type[errors.RoostError], Callable[[Roost], object]]] = [
     # Allocations
-    (errors.CapacityExceeded, new({"host": {"VCPU": 9}})),
-    (errors.CapacityExceeded, two),
-    (errors.ConstraintViolated, new({"host": {"VCPU": 2**31}})),
-    (errors.MissingInventory, new({"host": {"MEMORY_MB": 1}})),
-    (errors.MissingInventory, new({"bare": {"VCPU": 1}})),
-    (errors.UnknownProvider, new({"nowhere": {"VCPU": 1}})),
-    (errors.UnknownResourceClass, new({"host": {"CUSTOM_NONE": 1}})),
-    (errors.ConsumerGenerationConflict, new({"host": {"VCPU": 1}}, expected_generation=7)),
+    (errors.CapacityExceeded, claim_of_new({"host": {"VCPU": 9}})),
+    (errors.CapacityExceeded, claims_of_two),
+    (errors.ConstraintViolated, claim_of_new({"host": {"VCPU": 2**31}})),
+    (errors.MissingInventory, claim_of_new({"host": {"MEMORY_MB": 1}})),
+    (errors.MissingInventory, claim_of_new({"bare": {"VCPU": 1}})),
+    (errors.UnknownProvider, claim_of_new({"nowhere": {"VCPU": 1}})),
+    (errors.UnknownResourceClass, claim_of_new({"host": {"CUSTOM_NONE": 1}})),
+    (errors.ConsumerGenerationConflict, claim_of_new({"host": {"VCPU": 1}}, expected_generation=7)),
     (
         errors.ConsumerGenerationConflict,
         lambda roost: put(roost, claim("c1", {"other": {"VCPU": 1}}, project_id="new")),
@@ -99,19 +99,19 @@ REFUSALS: list[tuple[type[errors.RoostError], Callable[[Roost], object]]] = [
     # Inventories
     (
         errors.InventoryInUse,
-        lambda roost: replace_inventories(roost, change=stock("host", 3, "CUSTOM_B")),
+        lambda roost: replace_inventories(roost, change=inventory_change("host", 3, "CUSTOM_B")),
     ),
     (
         errors.ProviderGenerationConflict,
-        lambda roost: replace_inventories(roost, change=stock("host", 2, "VCPU")),
+        lambda roost: replace_inventories(roost, change=inventory_change("host", 2, "VCPU")),
     ),
     (
         errors.UnknownResourceClass,
-        lambda roost: replace_inventories(roost, change=stock("host", 3, "CUSTOM_NONE")),
+        lambda roost: replace_inventories(roost, change=inventory_change("host", 3, "CUSTOM_NONE")),
     ),
     (
         errors.ProviderNotFound,
-        lambda roost: replace_inventories(roost, change=stock("nowhere", 3, "VCPU")),
+        lambda roost: replace_inventories(roost, change=inventory_change("nowhere", 3, "VCPU")),
     ),
     (
         errors.InventoryExists,
@@ -242,7 +242,10 @@ REFUSALS: list[tuple[type[errors.RoostError], Callable[[Roost], object]]] = [
         errors.InventoryInUse,
         lambda roost: reshape(
             roost,
-            inventories=[stock("host", 3, "CUSTOM_B"), stock("bare", 0, "VCPU")],
+            inventories=[
+                inventory_change("host", 3, "CUSTOM_B"),
+                inventory_change("bare", 0, "VCPU"),
+            ],
             consumers=[claim("new", {"bare": {"VCPU": 1}}, project_id="new")],
         ),
     ),
@@ -250,7 +253,10 @@ REFUSALS: list[tuple[type[errors.RoostError], Callable[[Roost], object]]] = [
         errors.ConstraintViolated,
         lambda roost: reshape(
             roost,
-            inventories=[stock("host", 3), stock("bare", 0, "VCPU", max_unit=1)],
+            inventories=[
+                inventory_change("host", 3),
+                inventory_change("bare", 0, "VCPU", max_unit=1),
+            ],
             consumers=[claim("c1", {"bare": {"VCPU": 2}}, expected_generation=1)],
         ),
     ),
@@ -258,7 +264,7 @@ REFUSALS: list[tuple[type[errors.RoostError], Callable[[Roost], object]]] = [
         errors.ProviderGenerationConflict,
         lambda roost: reshape(
             roost,
-            inventories=[stock("host", 3), stock("bare", 1, "VCPU")],
+            inventories=[inventory_change("host", 3), inventory_change("bare", 1, "VCPU")],
             consumers=[claim("c1", {"bare": {"VCPU": 2}}, expected_generation=1)],
         ),
     ),
@@ -266,13 +272,13 @@ REFUSALS: list[tuple[type[errors.RoostError], Callable[[Roost], object]]] = [
         errors.ConsumerGenerationConflict,
         lambda roost: reshape(
             roost,
-            inventories=[stock("host", 3), stock("bare", 0, "VCPU")],
+            inventories=[inventory_change("host", 3), inventory_change("bare", 0, "VCPU")],
             consumers=[claim("c1", {"bare": {"VCPU": 2}}, expected_generation=2)],
         ),
     ),
     (
         errors.ProviderNotFound,
-        lambda roost: reshape(roost, inventories=[stock("nowhere", 0)], consumers=[]),
+        lambda roost: reshape(roost, inventories=[inventory_change("nowhere", 0)], consumers=[]),
     ),
 ]
 
@@ -287,13 +293,13 @@ def test_a_refused_write_leaves_every_table_as_it_was(world: Roost) -> None:
 
 def test_an_empty_claim_of_a_new_consumer_leaves_nothing(world: Roost) -> None:
     before = dump(world.store.engine)
-    new({})(world)
+    claim_of_new({})(world)
     assert dump(world.store.engine) == before
-    # So the next claim finds no consumer, as its writer believes.
-    new({"host": {"VCPU": 1}})(world)
+    # So the consumer is still new for the next claim.
+    claim_of_new({"host": {"VCPU": 1}})(world)
 
 
-def test_a_consumer_goes_with_its_last_allocation(world: Roost) -> None:
+def test_a_consumer_is_deleted_with_its_last_allocation(world: Roost) -> None:
     put(world, claim("c1", {}, expected_generation=1))
     tables = dump(world.store.engine)
     assert tables["consumers"] == []

@@ -1,4 +1,4 @@
-"""A reshape is seen whole or not at all, whatever else happens."""
+"""A reshape is visible as a whole or not at all, whatever runs beside it."""
 
 import threading
 from collections.abc import Callable
@@ -10,14 +10,14 @@ from roost.operations.inventories import read_inventories
 from roost.operations.reshaper import reshape
 from roost.operations.usages import read_usages
 from roost.service.service import Roost
-from tests.concurrency.races import at_once, claim, provider, put, refusals, used
+from tests.concurrency.races import add_provider, claim, put, refusals, run_concurrently, used
 from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 
 
 def move_all(roost: Roost, source: str, target: str, consumers: dict[str, int]) -> None:
-    """The VCPUs of `source`, and everybody who holds some, go to `target`."""
+    """Move the VCPU inventory of `source`, and the allocations of its consumers, to `target`."""
     generations = {
         name: read_inventories(roost, provider_uuid=uid(name)).generation
         for name in (source, target)
@@ -41,24 +41,24 @@ def move_all(roost: Roost, source: str, target: str, consumers: dict[str, int]) 
     )
 
 
-def test_a_reshape_and_claims_do_not_mix(open_roost: OpenRoost) -> None:
-    """Either all claims were there and moved, or the reshape is refused."""
+def test_a_reshape_moves_all_claims_or_is_refused(open_roost: OpenRoost) -> None:
+    """A claim that comes first makes the reshape fail; a claim that comes later is refused."""
     first, second = open_roost(), open_roost()
     for round_ in range(6):
         source, target = f"source{round_}", f"target{round_}"
-        provider(first, source, VCPU=20)
-        provider(first, target)
+        add_provider(first, source, VCPU=20)
+        add_provider(first, target)
         held = f"held{round_}"
         put(first, claim(held, {source: {"VCPU": 1}}))
         claims = [
             partial(put, second, claim(f"new{round_}-{number}", {source: {"VCPU": 1}}))
             for number in range(4)
         ]
-        results = at_once([partial(move_all, first, source, target, {held: 1}), *claims])
+        results = run_concurrently([partial(move_all, first, source, target, {held: 1}), *claims])
         claimed = results[1:].count(None)
         assert all(isinstance(refusal, Conflict) for refusal in refusals(results))
         if results[0] is None:
-            # The reshape went first: nobody could claim of a source without inventory.
+            # The reshape went first, and left no inventory to claim from.
             assert claimed == 0
             assert used(first, source, "VCPU") == 0
             assert used(first, target, "VCPU") == 1
@@ -69,8 +69,8 @@ def test_a_reshape_and_claims_do_not_mix(open_roost: OpenRoost) -> None:
 
 def test_readers_never_see_half_a_reshape(open_roost: OpenRoost) -> None:
     writer, reader = open_roost(), open_roost()
-    provider(writer, "left", VCPU=20)
-    provider(writer, "right")
+    add_provider(writer, "left", VCPU=20)
+    add_provider(writer, "right")
     consumers = {f"consumer{number}": 1 for number in range(5)}
     put(writer, *(claim(name, {"left": {"VCPU": 1}}) for name in consumers))
     done = threading.Event()
@@ -80,7 +80,9 @@ def test_readers_never_see_half_a_reshape(open_roost: OpenRoost) -> None:
         while not done.is_set():
             with reader.current_index() as index:
                 rows = [index.row_of_uuid[uid(name)] for name in ("left", "right")]
-                left, right = (sum(stock.used for stock in index.inventories(row)) for row in rows)
+                left, right = (
+                    sum(inventory.used for inventory in index.inventories(row)) for row in rows
+                )
                 seen.add((left, right))
 
     thread = threading.Thread(target=read)

@@ -10,19 +10,19 @@ from roost.errors import InvalidParent
 from roost.operations.providers import create_provider, delete_provider, update_provider
 from roost.service.service import Roost
 from roost.store.schema import resource_providers
-from tests.concurrency.races import at_once, provider, refusals
+from tests.concurrency.races import add_provider, refusals, run_concurrently
 from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 
 
-def move(roost: Roost, name: str, parent: str | None) -> None:
+def reparent(roost: Roost, name: str, parent: str | None) -> None:
     parent_uuid = None if parent is None else uid(parent)
     update_provider(roost, uuid=uid(name), name=name, parent_uuid=parent_uuid, may_reparent=True)
 
 
 def check_trees(roost: Roost) -> None:
-    """Every provider reaches a root by its parents, and names that root as its own."""
+    """Assert that the parents of every provider lead to the root in its row."""
     with roost.store.engine.connect() as connection:
         rows = {row.id: row for row in connection.execute(select(resource_providers))}
     for row in rows.values():
@@ -33,61 +33,61 @@ def check_trees(roost: Roost) -> None:
         assert row.root_provider_id == top.id, f"{row.name} names a wrong root"
 
 
-def test_two_moves_never_close_a_loop(open_roost: OpenRoost) -> None:
+def test_two_moves_never_make_a_cycle(open_roost: OpenRoost) -> None:
     """A below B and B below A, at once: one of them is refused."""
     first, second = open_roost(), open_roost()
     for number in range(12):
         left, right = f"left{number}", f"right{number}"
-        provider(first, left)
-        provider(first, right)
-        provider(first, f"child{number}", parent=right)
-        results = at_once(
+        add_provider(first, left)
+        add_provider(first, right)
+        add_provider(first, f"child{number}", parent=right)
+        results = run_concurrently(
             [
-                partial(move, first, left, f"child{number}"),
-                partial(move, second, right, left),
+                partial(reparent, first, left, f"child{number}"),
+                partial(reparent, second, right, left),
             ]
         )
         assert [type(refusal) for refusal in refusals(results)] == [InvalidParent]
         check_trees(first)
 
 
-def test_random_moves_keep_trees(open_roost: OpenRoost) -> None:
+def test_random_moves_leave_valid_trees(open_roost: OpenRoost) -> None:
     services = open_roost(), open_roost()
     names = [f"node{number}" for number in range(8)]
     for name in names:
-        provider(services[0], name)
-    generator = random.Random(5)
+        add_provider(services[0], name)
+    chance = random.Random(5)
     for _ in range(6):
         moves = [
             partial(
-                move,
+                reparent,
                 services[number % 2],
-                generator.choice(names),
-                generator.choice([*names, None]),
+                chance.choice(names),
+                chance.choice([*names, None]),
             )
             for number in range(8)
         ]
-        results = at_once(moves)
+        results = run_concurrently(moves)
         assert {type(refusal) for refusal in refusals(results)} <= {InvalidParent}
         check_trees(services[0])
 
 
-def test_a_child_born_during_a_move_has_the_new_root(open_roost: OpenRoost) -> None:
+def test_a_child_created_during_a_move_has_the_new_root(open_roost: OpenRoost) -> None:
     first, second = open_roost(), open_roost()
-    provider(first, "old")
-    provider(first, "new")
-    provider(first, "middle", parent="old")
+    add_provider(first, "old")
+    add_provider(first, "new")
+    add_provider(first, "middle", parent="old")
     for number in range(12):
         target = "new" if number % 2 == 0 else "old"
-        born = f"child{number}"
-        results = at_once(
+        child = f"child{number}"
+        results = run_concurrently(
             [
-                partial(move, first, "middle", target),
+                partial(reparent, first, "middle", target),
                 partial(
                     create_provider,
                     second,
-                    uuid=uid(born),
-                    name=born,
+                    uuid=uid(child),
+                    name=child,
                     parent_uuid=uid("middle"),
                 ),
             ]
@@ -96,12 +96,12 @@ def test_a_child_born_during_a_move_has_the_new_root(open_roost: OpenRoost) -> N
         check_trees(first)
 
 
-def test_a_child_is_born_or_its_parent_is_deleted(open_roost: OpenRoost) -> None:
+def test_a_child_is_created_or_its_parent_deleted_but_not_both(open_roost: OpenRoost) -> None:
     first, second = open_roost(), open_roost()
     for number in range(12):
         parent, child = f"parent{number}", f"child{number}"
-        provider(first, parent)
-        results = at_once(
+        add_provider(first, parent)
+        results = run_concurrently(
             [
                 partial(delete_provider, first, uuid=uid(parent)),
                 partial(

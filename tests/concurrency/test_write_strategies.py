@@ -21,7 +21,7 @@ from roost.service import service
 from roost.service.service import Roost
 from roost.store.schema import roost_changes, roost_writers
 from roost.store.transaction import Transaction
-from tests.concurrency.races import claim, provider, put, used
+from tests.concurrency.races import add_provider, claim, put, used
 from tests.concurrency.transactions import Transactions
 from tests.support.names import uid
 
@@ -29,23 +29,23 @@ OpenRoost = Callable[[], Roost]
 
 
 @pytest.fixture(autouse=True)
-def lagging(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The index catches up for reads alone, never before an optimistic write."""
+def stale_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index catches up for reads only, never before an optimistic write."""
     monkeypatch.setattr(service, "RECENT_SECONDS_MAX", 3600)
 
 
 @pytest.fixture
 def pair(open_roost: OpenRoost) -> tuple[Roost, Roost]:
-    """Two services that know a host; the second does not follow what the first one writes."""
+    """Two services that know a host; the index of the second lacks what the first writes next."""
     first, second = open_roost(), open_roost()
-    provider(first, "host", VCPU=100)
+    add_provider(first, "host", VCPU=100)
     first.catch_up()
     second.catch_up()
     return first, second
 
 
 def strategies_of(roost: Roost, lost: int, *, contended: bool = False) -> list[type[StateReader]]:
-    """The strategies of a write that loses so many races."""
+    """The strategies that a write tries if it loses this many races."""
     if contended:
         roost.contention.record_lost_race([uid("host")])
     used: list[type[StateReader]] = []
@@ -60,7 +60,7 @@ def strategies_of(roost: Roost, lost: int, *, contended: bool = False) -> list[t
 
 
 def test_the_strategies_come_in_order(roost: Roost) -> None:
-    provider(roost, "host", VCPU=4)
+    add_provider(roost, "host", VCPU=4)
     # Without an index there is nothing to be optimistic about.
     assert strategies_of(roost, 0) == [TableReader]
     roost.catch_up()
@@ -71,7 +71,7 @@ def test_the_strategies_come_in_order(roost: Roost) -> None:
 
 
 def test_a_contended_provider_is_locked_first(roost: Roost) -> None:
-    provider(roost, "host", VCPU=4)
+    add_provider(roost, "host", VCPU=4)
     roost.catch_up()
     assert strategies_of(roost, 0, contended=True) == [LockedIndexReader]
 
@@ -140,7 +140,7 @@ def set_traits(roost: Roost, *names: str, generation: int | None) -> int:
 
 
 def test_unchanged_traits_are_a_read(roost: Roost) -> None:
-    provider(roost, "host", VCPU=4)
+    add_provider(roost, "host", VCPU=4)
     generation = set_traits(roost, "HW_CPU_X86_AVX2", generation=1)
     roost.catch_up()
     transactions = Transactions(roost)
@@ -150,7 +150,7 @@ def test_unchanged_traits_are_a_read(roost: Roost) -> None:
     assert not roost.contention.includes_any([uid("host")])
 
 
-def test_traits_that_are_unchanged_in_a_stale_index_alone_are_written(
+def test_traits_that_are_unchanged_only_in_a_stale_index_are_written(
     pair: tuple[Roost, Roost],
 ) -> None:
     first, second = pair
@@ -168,7 +168,7 @@ def test_traits_that_are_unchanged_in_a_stale_index_alone_are_written(
 def test_a_unit_that_changes_nothing_is_verified_by_the_tables_and_marks_nothing(
     roost: Roost,
 ) -> None:
-    provider(roost, "host", VCPU=4)
+    add_provider(roost, "host", VCPU=4)
     roost.catch_up()
     used: list[type[StateReader]] = []
 

@@ -1,4 +1,4 @@
-"""How many examples hypothesis tries, and whether they are the same ones each time."""
+"""How many examples hypothesis tries, and whether they are the same in every run."""
 
 import os
 
@@ -8,8 +8,8 @@ from tests.property.strategies import EXAMPLE_COUNT
 
 COMMON = {
     "max_examples": EXAMPLE_COUNT,
-    "deadline": None,  # the machine may be busy, and time is not what these tests are about
-    # A world takes a hundred choices; that is what it is, not a mistake.
+    "deadline": None,  # the machine may be busy, and these tests are not about time
+    # A world takes a hundred choices, which is intended.
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
 }
 settings.register_profile("roost", **COMMON)

@@ -1,4 +1,4 @@
-"""Queries that use what roost has beyond 1.39, to the worlds of `strategies`."""
+"""Queries with roost's extensions of 1.39, for the worlds of `strategies`."""
 
 from collections.abc import Iterable
 
@@ -21,7 +21,7 @@ from tests.support.world import World
 
 
 def make_extended_query(choices: Choices, world: World) -> CandidateQuery:
-    """A query as a client of 1.39 sends it, mostly with something that only roost knows."""
+    """A query of a client of 1.39, in most cases with extensions that only roost has."""
     query = make_query(choices, world)
     suffixes = [group.suffix for group in query.groups if group.suffix]
     elsewhere = make_elsewhere(choices, suffixes)
@@ -29,7 +29,7 @@ def make_extended_query(choices: Choices, world: World) -> CandidateQuery:
     return evolve(
         query,
         groups=tuple(with_subtree(choices, world, group) for group in query.groups),
-        # Not both.
+        # A query has only one of the two.
         isolate=query.isolate and not isolated,
         isolated=isolated,
         same_subtree=(*query.same_subtree, *(rule.inside for rule in elsewhere)),
@@ -44,22 +44,24 @@ def make_extended_query(choices: Choices, world: World) -> CandidateQuery:
 def make_split_query(choices: Choices, world: World) -> CandidateQuery:
     """An extended query in which amounts are larger, and may be split."""
     query = make_extended_query(choices, world)
-    # The oracle tries every way to split: two groups are enough for it, and for rules to meet.
-    asking = sorted(query.groups, key=lambda group: not group.resources)[:2]
-    groups = [with_split(choices, group) for group in query.groups if group in asking]
+    # Two groups, since the oracle tries every split. They are enough for rules to interact.
+    chosen = sorted(query.groups, key=lambda group: not group.resources)[:2]
+    groups = [with_split(choices, group) for group in query.groups if group in chosen]
     if sum(len(group.can_split) for group in groups) > 2:
         groups = [evolve(group, can_split=frozenset(list(group.resources)[:1])) for group in groups]
-    kept = {group.suffix for group in groups if group.suffix}
+    suffixes_left = {group.suffix for group in groups if group.suffix}
 
-    def still(sets: Iterable[frozenset[str]]) -> tuple[frozenset[str], ...]:
-        return tuple(each for each in sets if each <= kept)
+    def with_suffixes_left(sets: Iterable[frozenset[str]]) -> tuple[frozenset[str], ...]:
+        return tuple(each for each in sets if each <= suffixes_left)
 
     return evolve(
         query,
         groups=tuple(groups),
-        isolated=still(query.isolated),
-        same_subtree=still(query.same_subtree),
-        elsewhere=tuple(each for each in query.elsewhere if each.inside | each.outside <= kept),
+        isolated=with_suffixes_left(query.isolated),
+        same_subtree=with_suffixes_left(query.same_subtree),
+        elsewhere=tuple(
+            each for each in query.elsewhere if each.inside | each.outside <= suffixes_left
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""The reference implementation as a black box: a process of its own, spoken to by HTTP."""
+"""Placement, the reference implementation, as a black box: a separate process, over HTTP."""
 
 import os
 import sqlite3
@@ -44,7 +44,7 @@ class Reference(ServiceProcess):
             ],
             environment={**os.environ, "OS_PLACEMENT_CONFIG_DIR": str(folder)},
             output_path=folder / "reference.log",
-            # Reads the tables, so it answers only when they are there.
+            # Reads the tables, so it succeeds only when they exist.
             is_ready=lambda: self.client.get("/traits", headers=HEADERS).is_success,
         )
 
@@ -58,7 +58,7 @@ class Reference(ServiceProcess):
         super().stop()
 
     def clear(self) -> None:
-        """Back to a database without providers.
+        """Return to a database without providers.
 
         The process remembers the names of custom classes and traits, so worlds for it use
         standard names only.
@@ -67,7 +67,7 @@ class Reference(ServiceProcess):
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """By SQLite itself, which locks: the reference may have the target open."""
+    """Copy with SQLite's backup, which takes locks: the reference may have the target open."""
     reader, writer = sqlite3.connect(source), sqlite3.connect(target)
     try:
         reader.backup(writer)
@@ -102,8 +102,8 @@ def providers_path(query: ProviderQuery) -> str:
     pairs += [("member_of", text) for text in aggregate_texts(query.aggregates)]
     if query.resources:
         pairs.append(("resources", resources_text(query.resources)))
-    named = {"uuid": query.uuid, "name": query.name, "in_tree": query.in_tree}
-    pairs += [(key, value) for key, value in named.items() if value is not None]
+    filters = {"uuid": query.uuid, "name": query.name, "in_tree": query.in_tree}
+    pairs += [(key, value) for key, value in filters.items() if value is not None]
     return "/resource_providers?" + urlencode(pairs)
 
 
@@ -112,10 +112,10 @@ def resources_text(resources: dict[str, int]) -> str:
 
 
 def trait_texts(rule: TraitRule) -> list[str]:
-    """One parameter for all traits on their own, one for each set of alternatives."""
-    alone = [name for each in rule.required if len(each) == 1 for name in each]
-    alone += [f"!{name}" for name in sorted(rule.forbidden)]
-    texts = [",".join(alone)] if alone else []
+    """One parameter for all single traits, and one for each set of alternatives."""
+    single = [name for each in rule.required if len(each) == 1 for name in each]
+    single += [f"!{name}" for name in sorted(rule.forbidden)]
+    texts = [",".join(single)] if single else []
     return texts + list(alternatives(rule))
 
 

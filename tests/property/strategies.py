@@ -1,7 +1,7 @@
-"""Small worlds in which everything collides, and queries to them.
+"""Small worlds in which rules interact often, and queries to them.
 
 One generator serves two callers: hypothesis, which shrinks what fails, and a seeded random
-number, for tests that must load each world into a server and so cannot afford shrinking.
+generator, for tests that must load each world into a server and so cannot afford shrinking.
 """
 
 import os
@@ -39,7 +39,7 @@ class Choices(Protocol):
 
 
 class Drawn:
-    """Choices of hypothesis; it shrinks towards the first item."""
+    """Choices by hypothesis, which shrinks towards the first item."""
 
     def __init__(self, draw: st.DrawFn) -> None:
         self._draw = draw
@@ -49,7 +49,7 @@ class Drawn:
 
 
 class Seeded:
-    """Choices that depend on a number only."""
+    """Choices that depend on a seed only."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
@@ -78,7 +78,7 @@ def make_world(choices: Choices) -> World:
     names = [f"p{number}" for number in range(choices.one_of([2, 3, 4, 4, 5, 5]))]
     plans = []
     for number, name in enumerate(names):
-        # One in three is a root, so that two trees are usual.
+        # One provider in three is a root, so that most worlds have two trees or more.
         root = number == 0 or sometimes(choices, 3)
         parent = None if root else choices.one_of(names[:number])
         inventories = {each: make_inventory(choices) for each in most_of(choices, CLASSES)}
@@ -114,7 +114,7 @@ def make_inventory(choices: Choices) -> Inventory:
 
 
 def make_used(choices: Choices, inventory: Inventory) -> int:
-    """Mostly less than there is, and sometimes more, as after a shrunk inventory."""
+    """Mostly less than the capacity, and sometimes more, as after an inventory was shrunk."""
     some = [1, 2, max(0, inventory.capacity - 1), inventory.capacity + 1]
     return choices.one_of([0] * 12 + some)
 
@@ -127,9 +127,9 @@ def make_query(choices: Choices, world: World) -> CandidateQuery:
     count = choices.one_of([0, 0, 1, 1, 2, 2, 3])
     suffixed = [make_group(choices, world, suffix) for suffix in SUFFIXES[:count]]
     resourceless = [group.suffix for group in suffixed if not group.resources]
-    asking = len(suffixed) > len(resourceless)
+    has_resources = len(suffixed) > len(resourceless)
     unsuffixed = []
-    if not asking or sometimes(choices, 2):
+    if not has_resources or sometimes(choices, 2):
         unsuffixed = [make_group(choices, world, "", SLOT_COUNT_MAX - len(suffixed))]
     nested_aware, distinguish_groups = choices.one_of(
         [(True, True)] * 3 + [(True, False), (False, False)]

@@ -17,7 +17,7 @@ AGGREGATES = ["aggregate-a", "aggregate-b"]
 
 
 class Tables:
-    """A small database in dictionaries, and the changes made to it since they were last taken."""
+    """A small database in dictionaries, with the changes since `take_changes` was last called."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -28,9 +28,9 @@ class Tables:
         self.aggregates = {}
         self.next_id = 1
         self.classes = {number: name for number, name, _ in CLASSES}
-        self.forget_changes()
+        self.clear_changes()
 
-    def forget_changes(self):
+    def clear_changes(self):
         self.changed, self.usage, self.generations, self.class_ids = set(), Counter(), {}, set()
 
     def rows(self, only=None, class_ids=None):
@@ -60,15 +60,15 @@ class Tables:
         )
 
     def take_changes(self):
-        gone = set(self.changed)
+        replaced = set(self.changed)
         changes = Changes(
-            usage={key: n for key, n in self.usage.items() if key[0] not in gone and n},
-            generations={n: g for n, g in self.generations.items() if n not in gone},
-            provider_ids=frozenset(gone),
+            usage={key: n for key, n in self.usage.items() if key[0] not in replaced and n},
+            generations={n: g for n, g in self.generations.items() if n not in replaced},
+            provider_ids=frozenset(replaced),
             class_ids=frozenset(self.class_ids),
-            rows=self.rows(only=gone, class_ids=self.class_ids),
+            rows=self.rows(only=replaced, class_ids=self.class_ids),
         )
-        self.forget_changes()
+        self.clear_changes()
         return changes
 
     def root(self, number):
@@ -82,28 +82,28 @@ class Tables:
 
     # -- writes --------------------------------------------------------------------------------
 
-    def some(self):
+    def any_provider(self):
         return self.random.choice(sorted(self.providers)) if self.providers else None
 
     def create(self):
-        parent = self.random.choice([None, self.some()])
+        parent = self.random.choice([None, self.any_provider()])
         self.providers[self.next_id] = [f"uuid-{self.next_id}", f"name {self.next_id}", 0, parent]
         self.changed.add(self.next_id)
         self.next_id += 1
 
     def rename(self):
-        number = self.some()
+        number = self.any_provider()
         self.providers[number][1] = f"name {self.random.random()}"
         self.changed.add(number)
 
     def reparent(self):
-        number = self.some()
+        number = self.any_provider()
         outside = sorted(set(self.providers) - self.subtree(number))
         self.providers[number][3] = self.random.choice([None, *outside])
         self.changed |= self.subtree(number)
 
     def delete(self):
-        number = self.some()
+        number = self.any_provider()
         if self.subtree(number) == {number}:
             del self.providers[number]
             self.traits.pop(number, None)
@@ -114,24 +114,24 @@ class Tables:
             self.changed.add(number)
 
     def set_inventories(self):
-        number = self.some()
+        number = self.any_provider()
         for class_id in self.classes:
             if self.random.random() < 0.5:
                 total = self.random.randrange(1, 50)
                 self.inventories[number, class_id] = (total, 0, 1, total, 1, 1.5)
             elif not self.used[number, class_id]:
                 self.inventories.pop((number, class_id), None)
-        self._bump(number)
+        self._advance_generation(number)
         self.changed.add(number)
 
     def set_traits(self):
-        number = self.some()
+        number = self.any_provider()
         self.traits[number] = self.random.sample([1, 2, 3], self.random.randrange(4))
-        self._bump(number)
+        self._advance_generation(number)
         self.changed.add(number)
 
     def set_aggregates(self):
-        number = self.some()
+        number = self.any_provider()
         self.aggregates[number] = self.random.sample(AGGREGATES, self.random.randrange(3))
         self.changed.add(number)
 
@@ -140,7 +140,7 @@ class Tables:
             key = self.random.choice(sorted(self.inventories))
             self.used[key] += 3
             self.usage[key] += 3
-            self._bump(key[0])
+            self._advance_generation(key[0])
             self.generations[key[0]] = self.providers[key[0]][2]
 
     def release(self):
@@ -154,7 +154,7 @@ class Tables:
         self.classes[number] = f"CUSTOM_{number}"
         self.class_ids.add(number)
 
-    def _bump(self, number):
+    def _advance_generation(self, number):
         self.providers[number][2] += 1
 
     def write(self):
@@ -186,8 +186,8 @@ def test_catching_up_equals_rebuilding(seed):
 
 
 @pytest.mark.parametrize("by", [OrderBy.PACK, OrderBy.ROOT, OrderBy.RANDOM])
-def test_pages_go_on_in_another_process(by):
-    """An index that has seen every change gives candidates in the order of one that saw none."""
+def test_pages_continue_in_another_process(by):
+    """An index that applied every change and a fresh one order candidates the same way."""
     groups = (
         RequestGroup(resources={"CLASS0": 1, "CLASS1": 1}),
         RequestGroup(suffix="_A", resources={"CLASS2": 1}),
@@ -206,7 +206,7 @@ def test_pages_go_on_in_another_process(by):
     assert sum(count > 1 for count in counts) >= 5
 
 
-def test_dead_rows_are_swept_out():
+def test_removed_rows_do_not_pile_up():
     tables = Tables(1)
     for _ in range(30):
         tables.write()

@@ -1,4 +1,4 @@
-"""What a simulation counts can really be claimed, one after the other, and then nothing fits."""
+"""Simulated claims can really be made, one after the other, and then nothing fits."""
 
 from collections.abc import Iterator
 
@@ -19,8 +19,10 @@ from tests.property.strategies import EXAMPLE_COUNT, Seeded, make_world
 from tests.support.world import World, rows
 
 
-def claimed(index: Index, world: World, query: CandidateQuery, simulated: SimulatedClaims) -> World:
-    """The world after every claim, each of which is a candidate at its time."""
+def world_after_claims(
+    index: Index, world: World, query: CandidateQuery, simulated: SimulatedClaims
+) -> World:
+    """The world after all claims. Each claim must be a candidate when it is made."""
     names = index.classes.names
     for amounts, times in simulated.claimed:
         allocations = frozenset(
@@ -44,9 +46,9 @@ def valid_allocations(
 
 def with_claim(world: World, allocations: frozenset[tuple[str, str, int]]) -> World:
     providers = dict(world.providers)
-    for own, name, amount in allocations:
-        one = providers[own]
-        providers[own] = evolve(one, used={**one.used, name: one.used[name] + amount})
+    for uuid, name, amount in allocations:
+        one = providers[uuid]
+        providers[uuid] = evolve(one, used={**one.used, name: one.used[name] + amount})
     return evolve(world, providers=providers)
 
 
@@ -56,10 +58,10 @@ def check(index: Index, world: World, query: CandidateQuery) -> None:
     assert index.contents() == before
     assert simulated.complete
     assert simulated.count == sum(times for _, times in simulated.claimed)
-    after = claimed(index, world, query, simulated)
+    after = world_after_claims(index, world, query, simulated)
     assert not oracle.possible(after, query)
     assert (simulated.count > 0) == oracle.possible(world, query)
-    taking = {
+    counts_by_root = {
         index.uuids[root]: sum(
             times
             for amounts, times in simulated.claimed
@@ -67,16 +69,16 @@ def check(index: Index, world: World, query: CandidateQuery) -> None:
         )
         for root in simulated.by_root
     }
-    assert taking == {index.uuids[root]: count for root, count in simulated.by_root.items()}
+    assert counts_by_root == {index.uuids[root]: count for root, count in simulated.by_root.items()}
 
 
 @given(worlds_and_extended_queries() | worlds_and_split_queries())
-def test_claiming_until_nothing_fits(case: tuple[World, CandidateQuery]) -> None:
+def test_simulated_claims_are_valid_until_nothing_fits(case: tuple[World, CandidateQuery]) -> None:
     world, query = case
     check(Index.build(rows(world)), world, query)
 
 
-def test_claiming_until_nothing_fits_by_number() -> None:
+def test_simulated_claims_are_valid_until_nothing_fits_for_seeds() -> None:
     for seed in range(EXAMPLE_COUNT // 4):
         choices = Seeded(seed)
         world = make_world(choices)

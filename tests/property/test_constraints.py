@@ -1,6 +1,6 @@
 """The two forms of each constraint agree: many ways at once, and one way with its pieces.
 
-The ways are drawn at random, so most of them break something.
+The ways are drawn at random, so most of them violate a constraint.
 """
 
 from collections import Counter
@@ -76,7 +76,7 @@ def check(choices: Choices) -> Counter[tuple[type[Constraint], bool]]:
     world, query = make_case(choices)
     index = Index.build(rows(world))
     if sometimes(choices, 2):
-        # As the split search has them: a group may have several slots, of which none is split here.
+        # As in the split search: a group may have several slots. None of them is split here.
         split = evolve(
             query,
             groups=tuple(
@@ -96,7 +96,7 @@ def check(choices: Choices) -> Counter[tuple[type[Constraint], bool]]:
     for order in (list(range(len(slots))), sorted(range(len(slots)), key=lambda n: -n)):
         verdict = np.ones(WAY_COUNT, dtype=np.bool_)
         for filled, step in enumerate(constraints.steps(order), 1):
-            # A step sees the slots that are filled by then, and no others.
+            # A step knows the slots that are filled by then, and no others.
             partial = {number: columns[number] for number in order[:filled]}
             for constraint in step:
                 mask = constraint.mask(partial)
@@ -107,7 +107,7 @@ def check(choices: Choices) -> Counter[tuple[type[Constraint], bool]]:
                     assert constraint.allows(one) == accepted, (constraint, way, query)
                     counts[type(constraint), accepted] += 1
         verdicts.append(verdict.tolist())
-    # A constraint that is wrongly taken for monotonic would depend on the order of filling.
+    # A constraint wrongly treated as monotonic would depend on the order of filling.
     assert verdicts[0] == verdicts[1], query
     return counts
 
@@ -117,11 +117,11 @@ def test_both_forms_agree(data: st.DataObject) -> None:
     check(Drawn(data.draw))
 
 
-def test_both_forms_agree_by_number() -> None:
+def test_both_forms_agree_for_seeds() -> None:
     counts: Counter[tuple[type[Constraint], bool]] = Counter()
     for seed in range(EXAMPLE_COUNT * 2):
         counts += check(Seeded(seed))
-    # Each rule was met and broken often enough for the agreement to mean something.
+    # Each kind was met and broken often enough for the agreement to be meaningful.
     for kind in KINDS:
         assert counts[kind, True] > EXAMPLE_COUNT / 8, (kind, counts)
         assert counts[kind, False] > EXAMPLE_COUNT / 8, (kind, counts)

@@ -1,4 +1,4 @@
-"""What an explanation counts and promises is so, on worlds small enough to try everything."""
+"""Explanations count and promise correctly, on worlds small enough to try everything."""
 
 from hypothesis import given
 from msgspec.structs import replace as evolve
@@ -29,8 +29,8 @@ def without_usage(world: World) -> World:
     return evolve(
         world,
         providers={
-            own: evolve(one, used=dict.fromkeys(one.used, 0))
-            for own, one in world.providers.items()
+            uuid: evolve(one, used=dict.fromkeys(one.used, 0))
+            for uuid, one in world.providers.items()
         },
     )
 
@@ -63,20 +63,20 @@ def check_relaxations(world: World, query: CandidateQuery, found: Explanation) -
     if found.verdict == Verdict.FITS:
         assert found.relaxations == ()
         return
-    right = []
+    expected = []
     for rule in decompose(query):
         if rule.kind == RuleKind.RESOURCES:
             amounts = range(rule.amount - 1, 0, -1)
             lowered = next((n for n in amounts if fits(world, with_amount(query, rule, n))), None)
             if lowered is not None:
-                right.append(Relaxation(rule=rule, amount=lowered))
+                expected.append(Relaxation(rule=rule, amount=lowered))
                 continue
             [group] = [each for each in query.groups if each.suffix == rule.group]
             if len(group.resources) == 1:
                 continue
         if rule.kind != RuleKind.CAPACITY and fits(world, without(query, [rule])):
-            right.append(Relaxation(rule=rule))
-    assert sorted(found.relaxations, key=repr) == sorted(right, key=repr), query
+            expected.append(Relaxation(rule=rule))
+    assert sorted(found.relaxations, key=repr) == sorted(expected, key=repr), query
     assert list(found.relaxations) == sorted(found.relaxations, key=lambda each: each.cost)
     assert found.complete
 
@@ -90,12 +90,12 @@ def check(index: Index, world: World, query: CandidateQuery) -> None:
 
 
 @given(worlds_and_extended_queries())
-def test_counts_verdicts_and_relaxations(case: tuple[World, CandidateQuery]) -> None:
+def test_counts_verdicts_and_relaxations_are_correct(case: tuple[World, CandidateQuery]) -> None:
     world, query = case
     check(Index.build(rows(world)), world, query)
 
 
-def test_counts_verdicts_and_relaxations_by_number() -> None:
+def test_counts_verdicts_and_relaxations_are_correct_for_seeds() -> None:
     for seed in range(EXAMPLE_COUNT // 4):
         choices = Seeded(seed)
         world = make_world(choices)
@@ -105,12 +105,12 @@ def test_counts_verdicts_and_relaxations_by_number() -> None:
 
 
 @given(worlds_and_split_queries())
-def test_amounts_that_may_be_split(case: tuple[World, CandidateQuery]) -> None:
+def test_explanations_of_split_amounts_are_correct(case: tuple[World, CandidateQuery]) -> None:
     world, query = case
     check(Index.build(rows(world)), world, query)
 
 
-def test_amounts_that_may_be_split_by_number() -> None:
+def test_explanations_of_split_amounts_are_correct_for_seeds() -> None:
     for seed in range(EXAMPLE_COUNT // 8):
         choices = Seeded(seed)
         world = make_world(choices)
@@ -118,19 +118,19 @@ def test_amounts_that_may_be_split_by_number() -> None:
 
 
 @given(worlds_and_extended_queries() | worlds_and_split_queries())
-def test_of_each_tree(case: tuple[World, CandidateQuery]) -> None:
-    """A tree fits if it alone, with all that is shared with it, has a candidate."""
+def test_the_explanation_of_a_tree_is_correct(case: tuple[World, CandidateQuery]) -> None:
+    """A tree fits if it has a candidate by itself, with what is shared with it."""
     world, query = case
     index = Index.build(rows(world))
     for root in world.roots:
         found = explain(index, query, root=index.row_of_uuid[root.uuid])
-        right = any(
+        expected = any(
             all(rule(assignment) for rule in oracle.RULES)
             for assignment in oracle.all_assignments(world, query, root)
         )
-        assert (found.verdict == Verdict.FITS) == right
+        assert (found.verdict == Verdict.FITS) == expected
         assert found.tree is not None
-        assert (found.tree.stage is None) == right
+        assert (found.tree.stage is None) == expected
         if found.tree.stage is not None:
             stage = found.stages[found.tree.stage]
             assert stage.trees_in > stage.trees_out

@@ -1,4 +1,4 @@
-"""The search gives what the pages on extensions say, on worlds small enough to try everything."""
+"""The search follows the documented extensions, on worlds small enough to try everything."""
 
 from collections import Counter
 
@@ -26,16 +26,16 @@ def check(index: Index, world: World, query: CandidateQuery, note: object = None
 
 
 @given(worlds_and_extended_queries())
-def test_every_candidate_and_no_other(case: tuple[World, CandidateQuery]) -> None:
+def test_the_search_finds_exactly_the_valid_candidates(case: tuple[World, CandidateQuery]) -> None:
     world, query = case
     check(Index.build(rows(world)), world, query)
 
 
 @pytest.mark.parametrize("ways_few", [combine.WAYS_FEW, 0], ids=["checked at once", "searched"])
-def test_every_candidate_and_no_other_by_number(
+def test_the_search_finds_exactly_the_valid_candidates_for_seeds(
     ways_few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As large as the generator makes them, and on both paths of `combine`."""
+    """Worlds as large as the generator makes them, on both paths of `combine`."""
     monkeypatch.setattr(combine, "WAYS_FEW", ways_few)
     for seed in range(EXAMPLE_COUNT // 2):
         choices = Seeded(seed)
@@ -46,7 +46,7 @@ def test_every_candidate_and_no_other_by_number(
 
 
 def test_every_extension_makes_a_difference() -> None:
-    """What is never the reason for an answer is not tested by the tests above."""
+    """The tests above say nothing about a rule that never excludes a candidate by itself."""
     decisive: Counter[str] = Counter()
     rules = (
         oracle.isolate,
@@ -61,7 +61,7 @@ def test_every_extension_makes_a_difference() -> None:
             query = make_extended_query(choices, world)
             for root in world.roots:
                 for assignment in oracle.assignments(world, query, root):
-                    against = [rule for rule in oracle.RULES if not rule(assignment)]
-                    if len(against) == 1:
-                        decisive[against[0].__name__] += 1
+                    violated = [rule for rule in oracle.RULES if not rule(assignment)]
+                    if len(violated) == 1:
+                        decisive[violated[0].__name__] += 1
     assert all(decisive[rule.__name__] > 10 for rule in rules), decisive

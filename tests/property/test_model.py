@@ -1,4 +1,4 @@
-"""The capacity rule at its edges, and its vector form."""
+"""The capacity rule at its limits, and its vector form."""
 
 import numpy as np
 import pytest
@@ -40,11 +40,11 @@ def inventories(draw: st.DrawFn) -> Inventory:
         (INTEGER_MAX, 0, 1.0, INTEGER_MAX),
         (INTEGER_MAX, INTEGER_MAX, 16.0, 0),
         (INTEGER_MAX, 1, 1.0, INTEGER_MAX - 1),
-        (INTEGER_MAX, 0, 2.0, 2 * INTEGER_MAX),  # beyond 32 bit
+        (INTEGER_MAX, 0, 2.0, 2 * INTEGER_MAX),  # beyond 32 bits
         (INTEGER_MAX, 0, 0.0, 0),
     ],
 )
-def test_capacity(total: int, reserved: int, ratio: float, expected: int) -> None:
+def test_capacity_at_its_limits(total: int, reserved: int, ratio: float, expected: int) -> None:
     assert capacity(total, reserved, ratio) == expected
 
 
@@ -57,21 +57,21 @@ def test_capacity_is_whole_and_never_too_large(inventory: Inventory) -> None:
 
 @given(inventories())
 def test_capacity_is_the_last_amount_that_fits(inventory: Inventory) -> None:
-    unbound = Inventory(
+    unlimited = Inventory(
         total=inventory.total,
         reserved=inventory.reserved,
         allocation_ratio=inventory.allocation_ratio,
         max_unit=2**63,
     )
-    assert not fits(unbound, 0, inventory.capacity + 1)
+    assert not fits(unlimited, 0, inventory.capacity + 1)
     if inventory.capacity:
-        assert fits(unbound, 0, inventory.capacity)
-        assert fits(unbound, inventory.capacity - 1, 1)
-        assert not fits(unbound, inventory.capacity, 1)
+        assert fits(unlimited, 0, inventory.capacity)
+        assert fits(unlimited, inventory.capacity - 1, 1)
+        assert not fits(unlimited, inventory.capacity, 1)
 
 
 @given(inventories(), st.integers(1, 200))
-def test_units(inventory: Inventory, amount: int) -> None:
+def test_amounts_respect_min_unit_max_unit_and_step_size(inventory: Inventory, amount: int) -> None:
     expected = (
         amount >= inventory.min_unit
         and amount <= inventory.max_unit
@@ -84,17 +84,19 @@ def test_units(inventory: Inventory, amount: int) -> None:
     st.lists(st.tuples(inventories(), st.integers(0, INTEGER_MAX)), min_size=1, max_size=6),
     st.integers(1, 120) | st.integers(1, INTEGER_MAX),
 )
-def test_vector_form_is_the_same_rule(stock: list[tuple[Inventory, int]], amount: int) -> None:
+def test_the_vector_form_is_the_same_rule(
+    inventories_and_usage: list[tuple[Inventory, int]], amount: int
+) -> None:
     world = build(
         *(
             provider(f"p{number}", {"VCPU": inventory}, used={"VCPU": used})
-            for number, (inventory, used) in enumerate(stock)
+            for number, (inventory, used) in enumerate(inventories_and_usage)
         )
     )
     index = Index.build(rows(world))
     column = index.columns[index.classes.ids["VCPU"]]
-    mask = fits_mask(column, np.arange(len(stock)), amount)
-    found = {index.uuids[int(row)] for row in column.row[: len(stock)][mask]}
+    mask = fits_mask(column, np.arange(len(inventories_and_usage)), amount)
+    found = {index.uuids[int(row)] for row in column.row[: len(inventories_and_usage)][mask]}
     assert found == {
         one.uuid
         for one in world.providers.values()

@@ -1,7 +1,7 @@
-"""The oracle read the documents right: the reference gives the same answers.
+"""The oracle interprets the documents correctly: the reference gives the same answers.
 
-Where they differ, the difference must be one that is known, by name; each has a predicate that is
-as narrow as it can be told from outside, and the test counts how often each was needed.
+Where they differ, the difference must be a known one, with a name. Each has a predicate that is
+as narrow as a black box allows, and the test counts how often each was needed.
 """
 
 import os
@@ -31,12 +31,12 @@ class Case(NamedTuple):
     query: CandidateQuery
     status: int
     found: set[oracle.Answer]  # by the reference
-    right: set[oracle.Answer]
+    expected: set[oracle.Answer]  # by the oracle
 
     @property
     def only_loses(self) -> bool:
-        """The reference gives nothing wrong, but not everything."""
-        return self.status == 200 and self.found < self.right
+        """The reference returns no wrong candidate, but misses some."""
+        return self.status == 200 and self.found < self.expected
 
     @property
     def unsuffixed(self) -> list[RequestGroup]:
@@ -57,7 +57,7 @@ def unsuffixed_shared_alone(case: Case) -> bool:
     """Sharing providers alone serve the unsuffixed group: one candidate for all trees."""
     if len(case.query.groups) == 1 or not case.only_loses:
         return False
-    return case.right - case.found <= {
+    return case.expected - case.found <= {
         oracle.answer(assignment)
         for root in case.world.roots
         for assignment in oracle.assignments(case.world, case.query, root)
@@ -80,8 +80,10 @@ def resourceless_rule_ignored(case: Case) -> bool:
         return not case.found
     if not any(each.in_tree for each in resourceless):
         return False
-    heard = [group if group.resources else evolve(group, in_tree=None) for group in groups]
-    return case.found == oracle.candidates(case.world, evolve(case.query, groups=tuple(heard)))
+    without_tree = [group if group.resources else evolve(group, in_tree=None) for group in groups]
+    return case.found == oracle.candidates(
+        case.world, evolve(case.query, groups=tuple(without_tree))
+    )
 
 
 def sharing_stays_narrowed(case: Case) -> bool:
@@ -135,8 +137,8 @@ def microversion(query: CandidateQuery) -> str:
     return "1.33" if query.nested_aware else "1.28"
 
 
-def as_known_then(query: CandidateQuery) -> CandidateQuery:
-    """The query without what its microversion does not know."""
+def without_later_features(query: CandidateQuery) -> CandidateQuery:
+    """The query without features that are newer than its microversion."""
     if query.distinguish_groups:
         return query
     groups = [group for group in query.groups if group.resources]
@@ -166,26 +168,26 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
         yield server
 
 
-def judge(reference: Reference, world: World, query: CandidateQuery) -> str:
+def compare(reference: Reference, world: World, query: CandidateQuery) -> str:
     """`equal`, the name of the known difference, or what is wrong."""
     path = candidates_path(query)
     version = f"placement {microversion(query)}"
     answer = reference.client.get(path, headers={**HEADERS, "OpenStack-API-Version": version})
-    right = oracle.candidates(world, query)
+    expected = oracle.candidates(world, query)
     found = set()
     if answer.status_code == 200:
         requests = answer.json()["allocation_requests"]
         found = {oracle.answer_of_json(query, request) for request in requests}
-        if found == right:
+        if found == expected:
             return "equal"
-    case = Case(world, query, answer.status_code, found, right)
+    case = Case(world, query, answer.status_code, found, expected)
     for known in KNOWN:
         if known(case):
             return known.__name__
-    return f"{version} {path}: {answer.status_code}, {len(found)} found, {len(right)} expected"
+    return f"{version} {path}: {answer.status_code}, {len(found)} found, {len(expected)} expected"
 
 
-def test_candidates(reference: Reference) -> None:
+def test_candidates_equal_those_of_the_reference(reference: Reference) -> None:
     counts: Counter[str] = Counter()
     unknown = []
     for seed in range(WORLD_COUNT):
@@ -194,7 +196,7 @@ def test_candidates(reference: Reference) -> None:
         reference.clear()
         load(world, reference.client)
         for _ in range(QUERIES_PER_WORLD):
-            verdict = judge(reference, world, as_known_then(make_query(choices, world)))
+            verdict = compare(reference, world, without_later_features(make_query(choices, world)))
             counts[verdict] += 1
             if verdict != "equal" and verdict not in {known.__name__ for known in KNOWN}:
                 unknown.append(f"seed {seed}: {verdict}")
@@ -203,7 +205,7 @@ def test_candidates(reference: Reference) -> None:
     assert counts["equal"] > 0.8 * counts.total(), counts
 
 
-def test_provider_lists(reference: Reference) -> None:
+def test_provider_lists_equal_those_of_the_reference(reference: Reference) -> None:
     unequal = []
     for seed in range(WORLD_COUNT // 4):
         choices = Seeded(seed)

@@ -1,4 +1,4 @@
-"""Orders and pages: the same candidates as without, in the order that was asked for."""
+"""Orders and pages: the same candidates as without them, in the requested order."""
 
 from collections.abc import Iterator
 
@@ -44,25 +44,27 @@ def check(world: World, query: CandidateQuery, order: Order, limit: int) -> None
     assert set(answers) == oracle.candidates(world, query), query
     assert len(answers) == len(set(answers))
     assert whole.next is None
-    # Page by page it is the same.
+    # The pages together are the same.
     paged = list(pages(index, evolve(query, limit=limit)))
     assert [each for page in paged for each in page] == list(whole.candidates)
     assert all(len(page) == limit for page in paged[:-1])
-    # The tree of a candidate is known if none of its providers is shared.
+    # The tree of a candidate is certain only if no provider shares.
     if order.by != OrderBy.RANDOM and not any(one.shares for one in world.providers.values()):
-        owners = [next(iter(each.allocations)) for each in whole.candidates]
-        assert oracle.in_turns(world, query, [world.providers[own].root_uuid for own in owners])
+        providers = [next(iter(each.allocations)) for each in whole.candidates]
+        assert oracle.in_turns(
+            world, query, [world.providers[uuid].root_uuid for uuid in providers]
+        )
 
 
 @given(worlds_and_extended_queries(), st.sampled_from(ORDERS), st.integers(1, 5))
-def test_the_same_candidates_in_order(
+def test_an_order_keeps_the_candidates(
     case: tuple[World, CandidateQuery], order: Order, limit: int
 ) -> None:
     check(*case, order, limit)
 
 
 @pytest.mark.parametrize("ways_few", [combine.WAYS_FEW, 0], ids=["checked at once", "searched"])
-def test_the_same_candidates_in_order_by_number(
+def test_an_order_keeps_the_candidates_for_seeds(
     ways_few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(combine, "WAYS_FEW", ways_few)
@@ -74,34 +76,37 @@ def test_the_same_candidates_in_order_by_number(
             check(world, query, choices.one_of(ORDERS), choices.one_of([1, 2, 3, 5]))
 
 
-def roots(world: World, query: CandidateQuery) -> list[str]:
+def provider_names(world: World, query: CandidateQuery) -> list[str]:
     found = find(Index.build(rows(world)), query).candidates
-    return [world.providers[own].name for each in found for own in each.allocations]
+    return [world.providers[uuid].name for each in found for uuid in each.allocations]
 
 
-def hosts(*used: int) -> World:
+def make_hosts(*used: int) -> World:
     return build(*(provider(f"h{n}", {"VCPU": 8}, used={"VCPU": u}) for n, u in enumerate(used)))
 
 
-def asking(order: Order) -> CandidateQuery:
+def query_in_order(order: Order) -> CandidateQuery:
     return CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),), order=order)
 
 
-def test_pack_and_spread() -> None:
-    world = hosts(3, 7, 0)
-    assert roots(world, asking(Order(by=OrderBy.PACK))) == ["h1", "h0", "h2"]
-    assert roots(world, asking(Order(by=OrderBy.SPREAD))) == ["h2", "h0", "h1"]
+def test_pack_and_spread_order_by_free_capacity() -> None:
+    world = make_hosts(3, 7, 0)
+    assert provider_names(world, query_in_order(Order(by=OrderBy.PACK))) == ["h1", "h0", "h2"]
+    assert provider_names(world, query_in_order(Order(by=OrderBy.SPREAD))) == ["h2", "h0", "h1"]
 
 
-def test_by_root_is_by_uuid() -> None:
-    world = hosts(*[0] * 20)
+def test_the_order_by_root_is_by_uuid() -> None:
+    world = make_hosts(*[0] * 20)
     names = sorted((f"h{n}" for n in range(20)), key=uid)
-    assert roots(world, asking(Order(by=OrderBy.ROOT))) == names
+    assert provider_names(world, query_in_order(Order(by=OrderBy.ROOT))) == names
 
 
-def test_a_seed_is_an_order() -> None:
-    world = hosts(*[0] * 20)
-    orders = [roots(world, asking(Order(by=OrderBy.RANDOM, seed=seed))) for seed in (1, 2, 1)]
+def test_a_seed_determines_the_order() -> None:
+    world = make_hosts(*[0] * 20)
+    orders = [
+        provider_names(world, query_in_order(Order(by=OrderBy.RANDOM, seed=seed)))
+        for seed in (1, 2, 1)
+    ]
     assert orders[0] == orders[2] != orders[1]
     assert sorted(orders[0]) == sorted(orders[1])
 
@@ -125,11 +130,11 @@ def test_sharing_providers_come_in_the_same_order_wherever_their_rows_are() -> N
         assert len(before) == 3
 
 
-def test_a_page_goes_on_where_the_last_one_ended_although_trees_come_and_go() -> None:
-    before, after = hosts(0, 1, 2, 3, 4, 5), hosts(0, 1, 2, 3, 4, 5, 0)
-    query = evolve(asking(Order(by=OrderBy.SPREAD)), limit=3)
+def test_a_page_continues_where_the_last_one_ended_although_trees_come_and_go() -> None:
+    before, after = make_hosts(0, 1, 2, 3, 4, 5), make_hosts(0, 1, 2, 3, 4, 5, 0)
+    query = evolve(query_in_order(Order(by=OrderBy.SPREAD)), limit=3)
     first = find(Index.build(rows(before)), query)
-    assert roots(before, query) == ["h0", "h1", "h2"]
+    assert provider_names(before, query) == ["h0", "h1", "h2"]
     second = evolve(query, after=first.next)
     # h6 comes before all that is left, and would push h2 onto the second page.
-    assert roots(after, second) == ["h3", "h4", "h5"]
+    assert provider_names(after, second) == ["h3", "h4", "h5"]

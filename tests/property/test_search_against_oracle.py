@@ -1,4 +1,4 @@
-"""The search gives what the documents say, on worlds small enough to try everything."""
+"""The search follows the documents, on worlds small enough to try everything."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,15 +31,15 @@ def answers(query: CandidateQuery, found: Answer) -> list[oracle.Answer]:
 
 
 @given(worlds_and_queries())
-def test_every_candidate_and_no_other(case: tuple[World, CandidateQuery]) -> None:
+def test_the_search_finds_exactly_the_valid_candidates(case: tuple[World, CandidateQuery]) -> None:
     world, query = case
     found = answers(query, search(world, query))
     assert set(found) == oracle.candidates(world, query)
     assert len(found) == len(set(found))
 
 
-def test_every_candidate_and_no_other_by_number() -> None:
-    """Hypothesis likes small worlds; these are as large as the generator makes them."""
+def test_the_search_finds_exactly_the_valid_candidates_for_seeds() -> None:
+    """Hypothesis prefers small worlds; these are as large as the generator makes them."""
     for seed in range(EXAMPLE_COUNT):
         choices = Seeded(seed)
         world = make_world(choices)
@@ -52,21 +52,23 @@ def test_every_candidate_and_no_other_by_number() -> None:
 
 
 @given(worlds_and_queries(), st.integers(min_value=1, max_value=8))
-def test_limit(case: tuple[World, CandidateQuery], limit: int) -> None:
+def test_a_limit_bounds_the_candidates(case: tuple[World, CandidateQuery], limit: int) -> None:
     world, query = case
-    right = oracle.candidates(world, query)
+    expected = oracle.candidates(world, query)
     found = answers(query, search(world, query, limit=limit))
-    assert set(found) <= right
-    assert len(found) == len(set(found)) == min(limit, len(right))
+    assert set(found) <= expected
+    assert len(found) == len(set(found)) == min(limit, len(expected))
 
 
 @given(worlds_and_queries(), st.none() | st.integers(min_value=1, max_value=3))
-def test_summaries(case: tuple[World, CandidateQuery], limit: int | None) -> None:
-    """Whole trees of those that serve; for clients before 1.29 only those that serve."""
+def test_summaries_show_the_trees_that_serve(
+    case: tuple[World, CandidateQuery], limit: int | None
+) -> None:
+    """Whole trees of the providers that serve; before 1.29 only these providers."""
     world, query = case
     found = search(world, query, limit=limit)
-    serving = {own for candidate in found.candidates for own in candidate.allocations}
-    trees = {world.providers[own].root_uuid for own in serving}
+    serving = {uuid for candidate in found.candidates for uuid in candidate.allocations}
+    trees = {world.providers[uuid].root_uuid for uuid in serving}
     shown = [
         one
         for one in world.providers.values()

@@ -1,4 +1,4 @@
-"""Amounts that may be split: what the page says, on worlds small enough to try everything."""
+"""Splits follow the documentation, on worlds small enough to try everything."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ QUERIES_PER_WORLD = 4
 
 
 def check(world: World, query: CandidateQuery, note: object = None) -> int:
-    """How many candidates are split."""
+    """Check all candidates; return how many of them are split."""
     index = Index.build(rows(world))
     found = find(index, query)
     answers = [oracle.answer_of_candidate(query, each) for each in found.candidates]
@@ -38,16 +38,16 @@ def check(world: World, query: CandidateQuery, note: object = None) -> int:
 def check_answers(
     world: World, query: CandidateQuery, found: set[oracle.Answer], note: object
 ) -> None:
-    """All with the least splits there are; from a tree that has none of these, some other one."""
-    least, others = set(), set()
+    """All minimal splits are found, and some other one in a tree that has no minimal one."""
+    minimal, others = set(), set()
     for root in world.roots:
-        own = valid_answers(oracle.assignments(world, query, root))
-        least |= own
-        if not own:
+        minimal_of_tree = valid_answers(oracle.assignments(world, query, root))
+        minimal |= minimal_of_tree
+        if not minimal_of_tree:
             other = valid_answers(oracle.all_assignments(world, query, root))
             assert bool(other) == bool(other & found), (note, query)
             others |= other
-    assert least <= found <= least | others, (note, query)
+    assert minimal <= found <= minimal | others, (note, query)
 
 
 def valid_answers(assignments: Iterable[oracle.Assignment]) -> set[oracle.Answer]:
@@ -55,11 +55,11 @@ def valid_answers(assignments: Iterable[oracle.Assignment]) -> set[oracle.Answer
 
 
 @given(worlds_and_split_queries())
-def test_every_candidate_and_no_other(case: tuple[World, CandidateQuery]) -> None:
+def test_the_search_finds_exactly_the_valid_candidates(case: tuple[World, CandidateQuery]) -> None:
     check(*case)
 
 
-def test_every_candidate_and_no_other_by_number() -> None:
+def test_the_search_finds_exactly_the_valid_candidates_for_seeds() -> None:
     counts: Counter[bool] = Counter()
     for seed in range(EXAMPLE_COUNT // 4):
         choices = Seeded(seed)
@@ -69,7 +69,7 @@ def test_every_candidate_and_no_other_by_number() -> None:
     assert counts[True] > 0.05 * counts.total(), counts
 
 
-def test_pages_and_fewest_pieces_first() -> None:
+def test_pages_begin_with_the_fewest_pieces() -> None:
     for seed in range(EXAMPLE_COUNT // 4):
         choices = Seeded(seed)
         world = make_world(choices)
@@ -91,30 +91,30 @@ def test_pages_and_fewest_pieces_first() -> None:
         assert [place.pieces for place in places] == sorted(place.pieces for place in places)
 
 
-def test_a_summary_for_every_tree_that_serves() -> None:
+def test_summaries_show_every_tree_that_serves() -> None:
     for seed in range(EXAMPLE_COUNT // 8):
         choices = Seeded(seed)
         world = make_world(choices)
         query = make_split_query(choices, world)
         found = find(Index.build(rows(world)), query)
-        serving = {own for each in found.candidates for own in each.allocations}
-        trees = {world.providers[own].root_uuid for own in serving}
+        serving = {uuid for each in found.candidates for uuid in each.allocations}
+        trees = {world.providers[uuid].root_uuid for uuid in serving}
         shown = {one.uuid for one in world.providers.values() if one.root_uuid in trees}
         assert {one.uuid for one in found.summaries} == shown
 
 
-def test_four_and_two() -> None:
+def test_one_provider_is_filled_and_the_next_gives_the_rest() -> None:
     nodes = {1: PieceSizes(1, 4, 1), 2: PieceSizes(1, 4, 1)}
     assert list(splits(nodes, 6)) == [{1: 4, 2: 2}, {2: 4, 1: 2}]
     assert list(splits(nodes, 4)) == [{1: 4}, {2: 4}]
     assert list(splits(nodes, 9)) == []
 
 
-def test_the_first_leaves_what_the_second_needs() -> None:
+def test_the_first_piece_leaves_what_the_second_needs() -> None:
     assert list(splits({1: PieceSizes(1, 4, 1), 2: PieceSizes(3, 3, 1)}, 6)) == [{1: 3, 2: 3}]
 
 
-def test_large_amounts_with_steps_that_meet_late_end_soon() -> None:
+def test_large_amounts_with_coprime_steps_end_soon() -> None:
     sizes = {
         n: PieceSizes(step, INTEGER_MAX // step * step, step) for n, step in enumerate((7, 11, 13))
     }
@@ -126,9 +126,9 @@ def test_large_amounts_with_steps_that_meet_late_end_soon() -> None:
 @given(st.integers(0, 20), st.integers(1, 5), st.integers(1, 20), st.integers(1, 5))
 def test_the_sizes_of_a_piece_are_what_fits(free: int, low: int, high: int, step: int) -> None:
     found = piece_sizes(free=free, min_unit=low, max_unit=high, step_size=step)
-    right = [n for n in range(1, 21) if low <= n <= min(high, free) and n % step == 0]
+    expected = [n for n in range(1, 21) if low <= n <= min(high, free) and n % step == 0]
     listed = [] if found is None else list(range(found.low, found.high + 1, found.step))
-    assert listed == right
+    assert listed == expected
 
 
 def test_many_groups_that_cannot_fit_end_soon() -> None:
@@ -146,19 +146,19 @@ def test_many_groups_that_cannot_fit_end_soon() -> None:
 
 def amounts(world: World, query: CandidateQuery) -> list[dict[str, dict[str, int]]]:
     return [
-        {world.providers[own].name: held for own, held in each.allocations.items()}
+        {world.providers[uuid].name: held for uuid, held in each.allocations.items()}
         for each in find(Index.build(rows(world)), query).candidates
     ]
 
 
-def splitting(suffix: str, amount: int, **rules: object) -> RequestGroup:
+def split_group(suffix: str, amount: int, **rules: object) -> RequestGroup:
     return RequestGroup(
         suffix=suffix, resources={"VCPU": amount}, can_split=frozenset({"VCPU"}), **rules
     )
 
 
-def test_what_others_leave_is_split() -> None:
-    """Either node alone could give four, but each also has to serve a group that is bound to it."""
+def test_what_other_groups_leave_is_split() -> None:
+    """Either node alone has four, but each also has to serve a group that is bound to it."""
     world = build(
         provider("host"),
         provider("numa0", {"VCPU": 4}, parent="host"),
@@ -168,17 +168,17 @@ def test_what_others_leave_is_split() -> None:
         RequestGroup(suffix=f"_{n}", resources={"VCPU": 2}, in_subtree=uid(f"numa{n}"))
         for n in range(2)
     )
-    query = CandidateQuery(groups=(splitting("_S", 4), *bound))
+    query = CandidateQuery(groups=(split_group("_S", 4), *bound))
     assert amounts(world, query) == [{"numa0": {"VCPU": 4}, "numa1": {"VCPU": 4}}]
-    # Whose turn comes first makes a difference: the second has only one place to go.
-    only = splitting("_B", 2, in_subtree=uid("numa0"))
-    groups = (splitting("_A", 6), only)
+    # The order of the groups makes a difference: the second one fits on one node only.
+    only = split_group("_B", 2, in_subtree=uid("numa0"))
+    groups = (split_group("_A", 6), only)
     assert amounts(world, CandidateQuery(groups=groups)) == [
         {"numa0": {"VCPU": 4}, "numa1": {"VCPU": 4}}
     ]
 
 
-def test_a_provider_more_for_its_trait() -> None:
+def test_a_provider_is_added_for_its_trait() -> None:
     trait = "HW_CPU_X86_AVX"
     world = build(
         provider("host"),
@@ -186,19 +186,19 @@ def test_a_provider_more_for_its_trait() -> None:
         provider("numa1", {"VCPU": 2}, parent="host", traits=[trait]),
     )
     rule = TraitRule(required=(frozenset([trait]),))
-    found = amounts(world, CandidateQuery(groups=(splitting("", 4, traits=rule),)))
+    found = amounts(world, CandidateQuery(groups=(split_group("", 4, traits=rule),)))
     assert {"numa0": {"VCPU": 2}, "numa1": {"VCPU": 2}} in found
     assert all("numa1" in each for each in found)
 
 
-def test_a_provider_more_that_stands_above_the_others() -> None:
+def test_a_provider_is_added_because_it_is_above_the_others() -> None:
     world = build(
         provider("host", {"VCPU": 1}),
         provider("numa0", {"VCPU": 4}, parent="host"),
         provider("nic1", {"SRIOV_NET_VF": 1}, parent="host"),
     )
     port = RequestGroup(suffix="_P", resources={"SRIOV_NET_VF": 1})
-    groups = (splitting("_A", 4), port)
+    groups = (split_group("_A", 4), port)
     query = CandidateQuery(groups=groups, same_subtree=(frozenset({"_A", "_P"}),))
     assert amounts(world, query) == [
         {"host": {"VCPU": 1}, "numa0": {"VCPU": 3}, "nic1": {"SRIOV_NET_VF": 1}}

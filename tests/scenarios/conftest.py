@@ -1,4 +1,4 @@
-"""A service in this process, on a database of its own."""
+"""Services in this process, each with its own database."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def new_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], httpx.Client]]:
-    """Each call makes a client of a new, empty service."""
+    """A function that returns a client of a new, empty service."""
     from roost.assembly import build_application
 
     with ExitStack() as clients:

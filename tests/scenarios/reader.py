@@ -1,6 +1,6 @@
 """Reads scenarios: a world as an indented tree, requests to it, and the candidates they have.
 
-    # A line that starts with a hash sign is a remark.
+    # A line that starts with a hash sign is a comment.
     source: the document and its section
 
     providers:
@@ -137,14 +137,14 @@ UNITS = {
 
 def read_providers(lines: list[str]) -> list[ProviderPlan]:
     plans: list[ProviderPlan] = []
-    above: list[tuple[int, str]] = []  # the indentation and name of each ancestor
+    ancestors: list[tuple[int, str]] = []  # of each, the indentation and the name
     for line in lines:
         depth = len(line) - len(line.lstrip())
         name, _, rest = line.strip().partition(" ")
-        while above and above[-1][0] >= depth:
-            above.pop()
-        plans.append(read_provider(name, above[-1][1] if above else None, rest))
-        above.append((depth, name))
+        while ancestors and ancestors[-1][0] >= depth:
+            ancestors.pop()
+        plans.append(read_provider(name, ancestors[-1][1] if ancestors else None, rest))
+        ancestors.append((depth, name))
     return plans
 
 
@@ -177,27 +177,27 @@ def read_names(text: str, key: str) -> list[str]:
 # Candidates and consumers
 
 
-def read_taken(text: str) -> dict[str, dict[str, int]]:
-    """`CN1 VCPU:1 DISK_GB:5 + SS1 DISK_GB:3`: what is taken from whom, by provider UUID."""
-    taken = {}
+def read_amounts(text: str) -> dict[str, dict[str, int]]:
+    """`CN1 VCPU:1 DISK_GB:5 + SS1 DISK_GB:3`: the amounts from each provider, by UUID."""
+    amounts = {}
     for part in text.split("+"):
         name, *resources = part.split()
         pairs = (resource.split(":") for resource in resources)
-        taken[uid(name)] = {resource: int(amount) for resource, amount in pairs}
-    return taken
+        amounts[uid(name)] = {resource: int(amount) for resource, amount in pairs}
+    return amounts
 
 
 def read_allocations(line: str) -> Allocations:
     return frozenset(
-        (own, name, amount)
-        for own, resources in read_taken(line).items()
+        (uuid, name, amount)
+        for uuid, resources in read_amounts(line).items()
         for name, amount in resources.items()
     )
 
 
 def read_consumers(lines: list[str]) -> Consumers:
     split = (line.split(None, 1) for line in lines)
-    return {name: read_taken(text) for name, text in split}
+    return {name: read_amounts(text) for name, text in split}
 
 
 # ---------------------------------------------------------------------------------------------
@@ -210,15 +210,15 @@ GROUP_KEY = re.compile(
 
 def parse(query_string: str) -> CandidateQuery:
     groups: dict[str, list[tuple[str, str]]] = {}
-    wide: list[tuple[str, str]] = []
+    request_wide: list[tuple[str, str]] = []
     for key, value in parse_qsl(query_string, strict_parsing=True):
         match = GROUP_KEY.fullmatch(key)
         if match:
             groups.setdefault(match[2], []).append((match[1], value))
         else:
-            wide.append((key, value))
-    subtrees = [parse_subtree(value) for key, value in wide if key == "same_subtree"]
-    # Without a suffix it is about all groups.
+            request_wide.append((key, value))
+    subtrees = [parse_subtree(value) for key, value in request_wide if key == "same_subtree"]
+    # Without a suffix it applies to all groups.
     for value in [value for key, value in groups.get("", []) if key == "can_split"]:
         for pairs in groups.values():
             pairs.append(("can_split", value))
@@ -226,23 +226,29 @@ def parse(query_string: str) -> CandidateQuery:
         groups.pop("", None)
     return CandidateQuery(
         groups=tuple(parse_group(suffix, groups[suffix]) for suffix in sorted(groups)),
-        isolate=("group_policy", "isolate") in wide,
+        isolate=("group_policy", "isolate") in request_wide,
         same_subtree=tuple(inside for inside, _ in subtrees),
         elsewhere=tuple(
             Elsewhere(inside=inside, outside=outside) for inside, outside in subtrees if outside
         ),
-        isolated=tuple(frozenset(value.split(",")) for key, value in wide if key == "isolate"),
+        isolated=tuple(
+            frozenset(value.split(",")) for key, value in request_wide if key == "isolate"
+        ),
         root_aggregates=AggregateRule(
-            **parse_rule([value for key, value in wide if key == "root_member_of"], each=False)
+            **parse_rule(
+                [value for key, value in request_wide if key == "root_member_of"], each=False
+            )
         ),
         root_traits=TraitRule(
-            **parse_rule([value for key, value in wide if key == "root_required"], each=True)
+            **parse_rule(
+                [value for key, value in request_wide if key == "root_required"], each=True
+            )
         ),
     )
 
 
 def parse_subtree(value: str) -> tuple[frozenset[str], frozenset[str]]:
-    """`_A,_B,!_C`: the groups that share a subtree, and those that stay away from it."""
+    """`_A,_B,!_C`: the groups that share a subtree, and those outside of it."""
     names = value.split(",")
     return (
         frozenset(name for name in names if not name.startswith("!")),
@@ -254,10 +260,12 @@ def parse_group(suffix: str, pairs: list[tuple[str, str]]) -> RequestGroup:
     values: dict[str, list[str]] = {"resources": [], "required": [], "member_of": []}
     for key, value in pairs:
         values.setdefault(key, []).append(value)
-    amounts = (item.split(":") for text in values["resources"] for item in text.split(","))
+    pairs_of_resources = (
+        item.split(":") for text in values["resources"] for item in text.split(",")
+    )
     return RequestGroup(
         suffix=suffix,
-        resources={name: int(amount) for name, amount in amounts},
+        resources={name: int(amount) for name, amount in pairs_of_resources},
         traits=TraitRule(**parse_rule(values["required"], each=True)),
         aggregates=AggregateRule(**parse_rule(values["member_of"], each=False)),
         in_tree=values["in_tree"][0] if "in_tree" in values else None,
@@ -269,7 +277,7 @@ def parse_group(suffix: str, pairs: list[tuple[str, str]]) -> RequestGroup:
 
 
 def parse_rule(values: list[str], *, each: bool) -> dict:
-    """`A,!B`, `in:A,B` and `!in:A,B`; `each`: commas separate conditions of their own."""
+    """`A,!B`, `in:A,B` and `!in:A,B`; with `each`, commas separate conditions."""
     required: list[frozenset[str]] = []
     forbidden: set[str] = set()
     for value in values:

@@ -1,4 +1,4 @@
-"""Inventories and allocations that move together: before and after, through POST /reshaper."""
+"""Inventories and allocations that move together through POST /reshaper."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from tests.support.world import World, generation_of, inventory_body, load, put_
 
 RESHAPES = scenarios("4-*.txt")
 
-# What a provider or a consumer has, as the API shows it.
+# The state of providers and consumers, as the API shows it.
 State = Mapping[str, Any]
 
 
@@ -26,11 +26,11 @@ def scenario(request: pytest.FixtureRequest) -> Scenario:
 @pytest.fixture
 def client(scenario: Scenario, new_client: Callable[[], httpx.Client]) -> httpx.Client:
     """A service in the state before the reshape."""
-    made = new_client()
-    load(scenario.world, made)
+    client = new_client()
+    load(scenario.world, client)
     for consumer, allocations in scenario.consumers.items():
-        put_allocations(made, consumer, allocations)
-    return made
+        put_allocations(client, consumer, allocations)
+    return client
 
 
 def get(client: httpx.Client, path: str) -> Any:
@@ -50,18 +50,18 @@ def reshape_body(client: httpx.Client, scenario: Scenario) -> dict[str, Any]:
     assert after is not None
     return {
         "inventories": {
-            own: {
-                "resource_provider_generation": generation_of(client, own),
+            uuid: {
+                "resource_provider_generation": generation_of(client, uuid),
                 "inventories": {
                     name: inventory_body(have) for name, have in one.inventories.items()
                 },
             }
-            for own, one in after.providers.items()
-            if one.inventories != before.providers[own].inventories
+            for uuid, one in after.providers.items()
+            if one.inventories != before.providers[uuid].inventories
         },
         "allocations": {
             uid(consumer): {
-                "allocations": {own: {"resources": taken} for own, taken in allocations.items()},
+                "allocations": {uuid: {"resources": held} for uuid, held in allocations.items()},
                 "project_id": "project",
                 "user_id": "user",
                 "consumer_type": "INSTANCE",
@@ -77,23 +77,23 @@ def reshape_body(client: httpx.Client, scenario: Scenario) -> dict[str, Any]:
 
 def inventories(client: httpx.Client, world: World) -> State:
     return {
-        own: get(client, f"/resource_providers/{own}/inventories")["inventories"]
-        for own in world.providers
+        uuid: get(client, f"/resource_providers/{uuid}/inventories")["inventories"]
+        for uuid in world.providers
     }
 
 
 def allocations(client: httpx.Client, consumers: Mapping[str, Any]) -> State:
     return {
         consumer: {
-            own: taken["resources"]
-            for own, taken in get(client, f"/allocations/{uid(consumer)}")["allocations"].items()
+            uuid: held["resources"]
+            for uuid, held in get(client, f"/allocations/{uid(consumer)}")["allocations"].items()
         }
         for consumer in consumers
     }
 
 
 def everything(client: httpx.Client, scenario: Scenario) -> State:
-    """All that a reshape could touch, with generations."""
+    """Everything that a reshape could change, with generations."""
     return {
         "providers": get(client, "/resource_providers"),
         "inventories": inventories(client, scenario.world),
@@ -104,31 +104,33 @@ def everything(client: httpx.Client, scenario: Scenario) -> State:
 
 
 def usages(scenario: Scenario) -> dict[str, dict[str, int]]:
-    """What the consumers use together after the reshape, by provider and class."""
+    """The usage of all consumers after the reshape, by provider and class."""
     assert scenario.world_after is not None
     used = {
-        own: dict.fromkeys(one.inventories, 0)
-        for own, one in scenario.world_after.providers.items()
+        uuid: dict.fromkeys(one.inventories, 0)
+        for uuid, one in scenario.world_after.providers.items()
     }
-    for taken in scenario.consumers_after.values():
-        for own, resources in taken.items():
+    for held in scenario.consumers_after.values():
+        for uuid, resources in held.items():
             for name, amount in resources.items():
-                used[own][name] += amount
+                used[uuid][name] += amount
     return used
 
 
-def test_moves_together(scenario: Scenario, client: httpx.Client) -> None:
+def test_inventories_and_allocations_move_together(
+    scenario: Scenario, client: httpx.Client
+) -> None:
     after = scenario.world_after
     assert after is not None
     answer = send_reshape(client, reshape_body(client, scenario))
     assert answer.status_code == 204, answer.text
     assert inventories(client, after) == {
-        own: {name: inventory_body(have) for name, have in one.inventories.items()}
-        for own, one in after.providers.items()
+        uuid: {name: inventory_body(have) for name, have in one.inventories.items()}
+        for uuid, one in after.providers.items()
     }
     assert allocations(client, scenario.consumers_after) == scenario.consumers_after
-    for own, used in usages(scenario).items():
-        assert get(client, f"/resource_providers/{own}/usages")["usages"] == used
+    for uuid, used in usages(scenario).items():
+        assert get(client, f"/resource_providers/{uuid}/usages")["usages"] == used
 
 
 def test_search_sees_the_new_shape(scenario: Scenario, client: httpx.Client) -> None:
@@ -140,9 +142,11 @@ def test_search_sees_the_new_shape(scenario: Scenario, client: httpx.Client) -> 
         assert {one.allocations for one in answers} == request.exactly
 
 
-def test_stale_provider_changes_nothing(scenario: Scenario, client: httpx.Client) -> None:
+def test_a_stale_provider_generation_changes_nothing(
+    scenario: Scenario, client: httpx.Client
+) -> None:
     body = reshape_body(client, scenario)
-    # The last one, so that a service which stops half-way would have written the others.
+    # The last provider, so that a service which stops half-way would have written the others.
     list(body["inventories"].values())[-1]["resource_provider_generation"] += 1
     before = everything(client, scenario)
     answer = send_reshape(client, body)
@@ -151,7 +155,9 @@ def test_stale_provider_changes_nothing(scenario: Scenario, client: httpx.Client
     assert everything(client, scenario) == before
 
 
-def test_stale_consumer_changes_nothing(scenario: Scenario, client: httpx.Client) -> None:
+def test_a_stale_consumer_generation_changes_nothing(
+    scenario: Scenario, client: httpx.Client
+) -> None:
     body = reshape_body(client, scenario)
     list(body["allocations"].values())[-1]["consumer_generation"] += 1
     before = everything(client, scenario)
@@ -161,8 +167,9 @@ def test_stale_consumer_changes_nothing(scenario: Scenario, client: httpx.Client
     assert everything(client, scenario) == before
 
 
-def test_inventory_without_its_allocations_stays(scenario: Scenario, client: httpx.Client) -> None:
-    """Moving an inventory that is in use, and not those who use it, is refused."""
+def test_an_inventory_in_use_does_not_move_without_its_allocations(
+    scenario: Scenario, client: httpx.Client
+) -> None:
     body = reshape_body(client, scenario)
     body["allocations"] = {}
     before = everything(client, scenario)

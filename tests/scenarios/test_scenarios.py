@@ -1,4 +1,4 @@
-"""Every worked example of the documents: read by the oracle, by the search and over HTTP."""
+"""Every worked example of the documents: answered by the oracle, the search and the API."""
 
 from collections.abc import Callable
 
@@ -26,23 +26,23 @@ def check(request: Request, found: set[Allocations]) -> None:
 
 
 def test_every_request_expects_something() -> None:
-    silent = [
+    without_expectation = [
         f"{scenario.name}: {request.title}"
         for scenario in SEARCHES
         for request in scenario.requests
         if request.exactly is None and not request.includes
     ]
-    assert silent == []
+    assert without_expectation == []
 
 
 @pytest.mark.parametrize(("scenario", "request_"), CASES)
-def test_oracle(scenario: Scenario, request_: Request) -> None:
+def test_the_oracle_finds_the_documented_candidates(scenario: Scenario, request_: Request) -> None:
     found = oracle.candidates(scenario.world, parse(request_.query_string))
     check(request_, {one.allocations for one in found})
 
 
 @pytest.mark.parametrize(("scenario", "request_"), CASES)
-def test_search(scenario: Scenario, request_: Request) -> None:
+def test_the_search_finds_the_documented_candidates(scenario: Scenario, request_: Request) -> None:
     from roost.search.find import find
     from roost.search.index.index import Index
 
@@ -54,7 +54,9 @@ def test_search(scenario: Scenario, request_: Request) -> None:
 
 
 @pytest.mark.parametrize("scenario", SEARCHES, ids=lambda scenario: scenario.name)
-def test_http(scenario: Scenario, new_client: Callable[[], httpx.Client]) -> None:
+def test_the_api_returns_the_documented_candidates(
+    scenario: Scenario, new_client: Callable[[], httpx.Client]
+) -> None:
     client = new_client()
     load(scenario.world, client)
     for request in scenario.requests:

@@ -1,4 +1,4 @@
-"""A cloud in dictionaries: what two services on one database together must behave like."""
+"""A cloud in dictionaries: the model that two services on one database must agree with."""
 
 from dataclasses import dataclass, field
 
@@ -40,8 +40,8 @@ class ModelWorld:
         )
 
     def subtree(self, uuid: str) -> set[str]:
-        below = [other for other, one in self.providers.items() if one.parent == uuid]
-        return {uuid}.union(*(self.subtree(child) for child in below))
+        children = [other for other, one in self.providers.items() if one.parent == uuid]
+        return {uuid}.union(*(self.subtree(child) for child in children))
 
     def root(self, uuid: str) -> str:
         parent = self.providers[uuid].parent
@@ -96,7 +96,7 @@ class ModelWorld:
     def allocate(
         self, wanted: dict[str, tuple[int | None, dict[str, dict[str, int]]]], project: str
     ) -> None:
-        """wanted: consumer -> the generation that the writer saw, and what it shall hold."""
+        """wanted: consumer -> the generation that the writer saw, and what it shall have."""
         for uuid, (generation, _) in wanted.items():
             current = self.consumers.get(uuid)
             if generation != (current.generation if current else None):
@@ -146,15 +146,15 @@ class ModelWorld:
         if self.consumers.pop(consumer, None) is None:
             raise Refused
 
-    def move(self, source: str, target: str, name: str, judged: bool = True) -> None:
-        """Reshape: an inventory goes to another provider, with everything held of it."""
+    def move(self, source: str, target: str, name: str, checked: bool = True) -> None:
+        """Reshape: move an inventory to another provider, with all its allocations."""
         holders = {
             uuid: held
             for uuid, held in self.consumers.items()
             if name in held.allocations.get(source, {})
         }
-        if judged:
-            self._judge_move(source, target, name, holders)
+        if checked:
+            self._check_move(source, target, name, holders)
         self.providers[target].inventories[name] = self.providers[source].inventories.pop(name)
         for held in holders.values():
             amount = held.allocations[source].pop(name)
@@ -162,16 +162,16 @@ class ModelWorld:
                 del held.allocations[source]
             held.allocations.setdefault(target, {})[name] = amount
             held.generation += 1
-        # Existing clients know these steps: for the final inventories, for new ones among them,
-        # and for allocations.
-        taken_from = {uuid for held in holders.values() for uuid in held.allocations}
+        # Existing clients rely on how often a generation moves: for the final inventories, for new
+        # ones among them, and for allocations.
+        claimed_from = {uuid for held in holders.values() for uuid in held.allocations}
         for uuid in (source, target):
             self.providers[uuid].generation += 1 + bool(self.providers[uuid].inventories)
-        for uuid in taken_from:
+        for uuid in claimed_from:
             self.providers[uuid].generation += 1
 
-    def _judge_move(self, source: str, target: str, name: str, holders) -> None:
-        """What the holders hold is asked for anew: all of it must respect units and capacity."""
+    def _check_move(self, source: str, target: str, name: str, holders) -> None:
+        """A reshape claims all that the holders have again: all must respect the inventories."""
         moved = self.providers[source].inventories[name]
         if self.used(source, name) > moved.capacity:
             raise Refused

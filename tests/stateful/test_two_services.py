@@ -1,7 +1,7 @@
 """Two services on one database behave like one dictionary, whatever is written through either.
 
 After every step what was just written through one service is read through the other; at the end
-everything is read through both, and both indexes are compared with one built anew.
+everything is read through both, and both indexes are compared with a fresh one.
 """
 
 import contextlib
@@ -63,7 +63,7 @@ inventories = st.builds(
     st.sampled_from([1, 2]),
 )
 inventory_sets = st.dictionaries(st.sampled_from(CLASSES), inventories, max_size=3)
-stale = st.sampled_from([0, 0, 0, 0, 1])
+staleness = st.sampled_from([0, 0, 0, 0, 1])
 
 
 class TwoServices(RuleBasedStateMachine):
@@ -74,23 +74,25 @@ class TwoServices(RuleBasedStateMachine):
         self.names = 0
 
     @initialize()
-    def make_names(self) -> None:
+    def create_names_and_providers(self) -> None:
         ensure_resource_class(self.services[0], name="CUSTOM_A")
         ensure_trait(self.services[1], name="CUSTOM_T")
-        # A tree and a single provider with room, so that claims succeed from the first step.
-        for own, parent in (
+        # A tree and a single provider with capacity, so that claims succeed from the first step.
+        for provider, parent in (
             (PROVIDERS[0], None),
             (PROVIDERS[1], PROVIDERS[0]),
             (PROVIDERS[2], None),
         ):
             name, wanted = (
-                f"name of {own}",
+                f"name of {provider}",
                 {"VCPU": Inventory(total=6), "MEMORY_MB": Inventory(total=6)},
             )
-            self.model.create(own, name, parent)
-            create_provider(self.services[0], uuid=own, name=name, parent_uuid=parent)
-            self.model.set_inventories(own, wanted, 0)
-            change = InventoryChange(provider_uuid=own, inventories=wanted, expected_generation=0)
+            self.model.create(provider, name, parent)
+            create_provider(self.services[0], uuid=provider, name=name, parent_uuid=parent)
+            self.model.set_inventories(provider, wanted, 0)
+            change = InventoryChange(
+                provider_uuid=provider, inventories=wanted, expected_generation=0
+            )
             replace_inventories(self.services[0], change=change)
 
     def teardown(self) -> None:
@@ -116,8 +118,8 @@ class TwoServices(RuleBasedStateMachine):
             done, reason = False, error
         assert done == expected, "should have been refused" if done else reason
 
-    def generation(self, provider: str, behind: int) -> int:
-        return self.model.providers[provider].generation - behind
+    def generation(self, provider: str, generations_behind: int) -> int:
+        return self.model.providers[provider].generation - generations_behind
 
     def check_provider(self, roost: Roost, provider: str) -> None:
         modelled = self.model.providers[provider]
@@ -164,12 +166,12 @@ class TwoServices(RuleBasedStateMachine):
 
     # -- the writes ----------------------------------------------------------------------------
 
-    def some(self, data) -> str:
+    def draw_provider(self, data) -> str:
         return data.draw(st.sampled_from(sorted(self.model.providers)))
 
-    services_drawn = st.integers(0, 1)
+    service_numbers = st.integers(0, 1)
 
-    @rule(service=services_drawn, uuid=st.sampled_from(PROVIDERS), data=st.data())
+    @rule(service=service_numbers, uuid=st.sampled_from(PROVIDERS), data=st.data())
     def create(self, service, uuid, data) -> None:
         parent = data.draw(st.sampled_from([None, *sorted(self.model.providers)]))
         name = data.draw(st.sampled_from([*NAMES, f"name of {uuid}"]))
@@ -185,9 +187,9 @@ class TwoServices(RuleBasedStateMachine):
             self.check_provider(self.services[1 - service], uuid)
 
     @precondition(lambda self: self.model.providers)
-    @rule(service=services_drawn, name=st.sampled_from(NAMES), data=st.data())
+    @rule(service=service_numbers, name=st.sampled_from(NAMES), data=st.data())
     def update(self, service, name, data) -> None:
-        provider = self.some(data)
+        provider = self.draw_provider(data)
         parent = data.draw(st.sampled_from([None, *sorted(self.model.providers)]))
         self.write(
             service,
@@ -202,9 +204,9 @@ class TwoServices(RuleBasedStateMachine):
         self.check_provider(self.services[1 - service], provider)
 
     @precondition(lambda self: self.model.providers)
-    @rule(service=services_drawn, data=st.data())
+    @rule(service=service_numbers, data=st.data())
     def delete(self, service, data) -> None:
-        provider = self.some(data)
+        provider = self.draw_provider(data)
         self.write(
             service,
             lambda roost: delete_provider(roost, uuid=provider),
@@ -213,10 +215,12 @@ class TwoServices(RuleBasedStateMachine):
         )
 
     @precondition(lambda self: self.model.providers)
-    @rule(service=services_drawn, behind=stale, wanted=inventory_sets, data=st.data())
-    def set_inventories(self, service, behind, wanted, data) -> None:
-        provider = self.some(data)
-        generation = self.generation(provider, behind)
+    @rule(
+        service=service_numbers, generations_behind=staleness, wanted=inventory_sets, data=st.data()
+    )
+    def set_inventories(self, service, generations_behind, wanted, data) -> None:
+        provider = self.draw_provider(data)
+        generation = self.generation(provider, generations_behind)
         change = InventoryChange(
             provider_uuid=provider, inventories=wanted, expected_generation=generation
         )
@@ -232,14 +236,14 @@ class TwoServices(RuleBasedStateMachine):
 
     @precondition(lambda self: self.model.providers)
     @rule(
-        service=services_drawn,
-        behind=stale,
+        service=service_numbers,
+        generations_behind=staleness,
         wanted=st.frozensets(st.sampled_from(TRAITS)),
         data=st.data(),
     )
-    def set_traits(self, service, behind, wanted, data) -> None:
-        provider = self.some(data)
-        generation = self.generation(provider, behind)
+    def set_traits(self, service, generations_behind, wanted, data) -> None:
+        provider = self.draw_provider(data)
+        generation = self.generation(provider, generations_behind)
         self.write(
             service,
             lambda roost: replace_traits(
@@ -254,14 +258,14 @@ class TwoServices(RuleBasedStateMachine):
 
     @precondition(lambda self: self.model.providers)
     @rule(
-        service=services_drawn,
-        behind=stale,
+        service=service_numbers,
+        generations_behind=staleness,
         wanted=st.frozensets(st.sampled_from(AGGREGATES)),
         data=st.data(),
     )
-    def set_aggregates(self, service, behind, wanted, data) -> None:
-        provider = self.some(data)
-        generation = self.generation(provider, behind)
+    def set_aggregates(self, service, generations_behind, wanted, data) -> None:
+        provider = self.draw_provider(data)
+        generation = self.generation(provider, generations_behind)
         self.write(
             service,
             lambda roost: replace_aggregates(
@@ -278,7 +282,7 @@ class TwoServices(RuleBasedStateMachine):
         self.check_provider(self.services[1 - service], provider)
 
     def draw_allocations(self, data):
-        """Mostly of what there is; sometimes of a class that a provider does not have."""
+        """Mostly from existing inventories; sometimes of a class that a provider does not have."""
         pairs = [
             (provider, name)
             for provider, one in sorted(self.model.providers.items())
@@ -290,13 +294,13 @@ class TwoServices(RuleBasedStateMachine):
         return allocations
 
     def draw_changes(self, data, consumers):
-        """What consumers shall hold, of providers that exist, by a writer that may be behind."""
+        """Allocations from existing providers, by a writer whose generation may be stale."""
         wanted = {}
         for consumer in consumers:
             allocations = self.draw_allocations(data)
             current = self.model.consumers.get(consumer)
             generation = current.generation if current else None
-            if data.draw(stale):
+            if data.draw(staleness):
                 generation = 7 if generation is None else None
             wanted[consumer] = (generation, allocations)
         changes = [
@@ -315,7 +319,7 @@ class TwoServices(RuleBasedStateMachine):
 
     @precondition(lambda self: self.model.providers)
     @rule(
-        service=services_drawn,
+        service=service_numbers,
         consumers=st.lists(st.sampled_from(CONSUMERS), min_size=1, max_size=2, unique=True),
         data=st.data(),
     )
@@ -333,7 +337,7 @@ class TwoServices(RuleBasedStateMachine):
             for provider in allocations:
                 self.check_provider(self.services[1 - service], provider)
 
-    @rule(service=services_drawn, consumer=st.sampled_from(CONSUMERS))
+    @rule(service=service_numbers, consumer=st.sampled_from(CONSUMERS))
     def release(self, service, consumer) -> None:
         self.write(
             service,
@@ -343,9 +347,9 @@ class TwoServices(RuleBasedStateMachine):
         )
 
     @precondition(lambda self: self.model.consumers and len(self.model.providers) > 1)
-    @rule(service=services_drawn, data=st.data())
+    @rule(service=service_numbers, data=st.data())
     def reshape(self, service, data) -> None:
-        """Move everything of one class from one provider to another, with all who hold it."""
+        """Move the inventory of one class to another provider, with all its allocations."""
         source, target = data.draw(
             st.lists(
                 st.sampled_from(sorted(self.model.providers)), min_size=2, max_size=2, unique=True
@@ -357,7 +361,7 @@ class TwoServices(RuleBasedStateMachine):
         if not moving:
             return
         name = sorted(moving)[0]
-        inventories, consumers = self.draft_move(source, target, name)
+        inventories, consumers = self.changes_of_move(source, target, name)
         self.write(
             service,
             lambda roost: reshape(roost, inventories=inventories, consumers=consumers),
@@ -369,10 +373,10 @@ class TwoServices(RuleBasedStateMachine):
         for provider in (source, target):
             self.check_provider(self.services[1 - service], provider)
 
-    def draft_move(self, source: str, target: str, name: str):
+    def changes_of_move(self, source: str, target: str, name: str):
         after = copy.deepcopy(self.model)
         with contextlib.suppress(Refused):
-            after.move(source, target, name, judged=False)
+            after.move(source, target, name, checked=False)
         inventories = [
             InventoryChange(
                 provider_uuid=provider,
@@ -400,7 +404,7 @@ class TwoServices(RuleBasedStateMachine):
 STEPS = {"sqlite": (60, 40), "postgresql": (12, 40), "mariadb": (12, 40)}
 
 
-def synced(url: str) -> str:
+def synchronised(url: str) -> str:
     store = Store.open(url)
     migrate.sync(store.engine)
     standard_names.synchronise(store)
@@ -408,9 +412,11 @@ def synced(url: str) -> str:
     return url
 
 
-def test_two_services(database_url: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_two_services_behave_like_the_model(
+    database_url: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     kind = request.node.callspec.params["database_url"]
-    url, engine, count = synced(database_url), sa.create_engine(database_url), 0
+    url, engine, count = synchronised(database_url), sa.create_engine(database_url), 0
     template = tmp_path / "template.db"
     if kind == "sqlite":
         shutil.copy(tmp_path / "roost.db", template)
@@ -419,7 +425,7 @@ def test_two_services(database_url: str, request: pytest.FixtureRequest, tmp_pat
         nonlocal count
         count += 1
         if kind == "sqlite":
-            # Copying a file is quicker than emptying tables.
+            # Copying a file is faster than emptying tables.
             shutil.copy(template, tmp_path / f"{count}.db")
             return f"sqlite:///{tmp_path}/{count}.db"
         tables.empty(engine)

@@ -1,4 +1,4 @@
-"""Adding an inventory guards its resource class, and no reader sees that it did."""
+"""Adding an inventory guards its resource class, and readers see nothing of it."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -53,7 +53,7 @@ def times(roost: Roost) -> tuple[datetime | None, datetime | None]:
     with roost.store.engine.connect() as connection:
         row = connection.execute(
             select(columns.created_at, columns.updated_at).where(columns.name == NAME)
-        ).one()
+        ).first()
         connection.rollback()
     return row.created_at, row.updated_at
 
@@ -65,7 +65,7 @@ def set_times(roost: Roost, **values: datetime | None) -> None:
 
 
 def class_row(roost: Roost) -> tuple[Any, ...]:
-    """The class as every process loads it into its index."""
+    """The row of the class that every process loads into its index."""
     _, rows = roost.store.load()
     [row] = [each for each in rows.resource_classes if each[1] == NAME]
     return row
@@ -87,12 +87,12 @@ def class_without_times(roost: Roost) -> None:
     set_times(roost, created_at=None, updated_at=None)
 
 
-@pytest.mark.parametrize("make", [new_class, renamed_class, class_without_times])
+@pytest.mark.parametrize("create_class", [new_class, renamed_class, class_without_times])
 def test_no_reader_sees_that_a_class_was_guarded(
-    open_roost: OpenRoost, make: Callable[[Roost], None]
+    open_roost: OpenRoost, create_class: Callable[[Roost], None]
 ) -> None:
     writer, reader = open_roost(), open_roost()
-    make(writer)
+    create_class(writer)
     create_provider(writer, uuid=uid("host"), name="host", parent_uuid=None)
     loaded = class_row(writer)
     for _ in range(4):
@@ -119,7 +119,7 @@ def test_no_reader_sees_that_a_class_was_guarded(
         delete_inventories(writer, provider_uuid=uid("host"), resource_class=NAME)
 
 
-def test_last_modified_of_a_class_stays(tmp_path: Path) -> None:
+def test_guarding_a_class_does_not_change_its_last_modified(tmp_path: Path) -> None:
     def application() -> assembly.Application:
         return assembly.build_application(
             settings=Settings(auth_strategy="noauth2"),
@@ -148,13 +148,13 @@ def test_last_modified_of_a_class_stays(tmp_path: Path) -> None:
             .values(created_at=LONG_AGO)
         )
     store.dispose()
-    with client() as one:
-        before = last_modified(one)
+    with client() as first:
+        before = last_modified(first)
         assert before == "Mon, 03 Feb 2020 04:05:06 GMT"
-        one.put(
+        first.put(
             f"/resource_providers/{uid('host')}/inventories",
             json={"resource_provider_generation": 0, "inventories": {NAME: {"total": 4}}},
         ).raise_for_status()
-        assert last_modified(one) == before
-    with client() as another:
-        assert last_modified(another) == before
+        assert last_modified(first) == before
+    with client() as second:
+        assert last_modified(second) == before

@@ -1,4 +1,4 @@
-"""Errors of a database become errors that a client can act on."""
+"""Errors of the database become errors on which a client can act."""
 
 import pytest
 from oslo_db import exception as driver
@@ -19,6 +19,6 @@ from roost.store.connection.driver_errors import converting_errors
     ],
     ids=repr,
 )
-def test_a_database_that_cannot_be_used_now(error: Exception) -> None:
+def test_temporary_errors_of_the_database_are_unavailable(error: Exception) -> None:
     with pytest.raises(Unavailable), converting_errors():
         raise error

@@ -1,4 +1,4 @@
-"""Opening databases, and differences between them."""
+"""Opening databases, and where the kinds of databases differ."""
 
 import uuid
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def put_inventory(roost: Roost, generation: int = 0, **fields: float) -> None:
         ("sqlite:////tmp/x.db", "sqlite"),
     ],
 )
-def test_urls_get_the_driver(url: str, drivername: str) -> None:
+def test_urls_get_a_driver(url: str, drivername: str) -> None:
     assert normalised(url).drivername == drivername
 
 
@@ -71,13 +71,13 @@ def test_sqlite_in_memory_is_refused() -> None:
         Store.open("sqlite://")
 
 
-def test_a_sqlite_file_in_a_folder_that_does_not_exist(tmp_path: Path) -> None:
+def test_a_sqlite_file_in_a_missing_folder_is_unavailable(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path / 'nowhere' / 'roost.db'}")
     with pytest.raises(Unavailable):
         store.load()
 
 
-def test_sqlite_sessions(tmp_path: Path) -> None:
+def test_sqlite_sessions_use_wal_and_check_foreign_keys(tmp_path: Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'roost.db'}")
     with engine.connect() as connection:
         assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
@@ -86,12 +86,12 @@ def test_sqlite_sessions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ratio", [1.0, 16.0, 0.1, 1.23456789, 123456.789, 3.40282e38, 1e-9])
-def test_what_is_answered_is_what_is_read(roost: Roost, ratio: float) -> None:
+def test_a_write_answers_what_a_read_returns(roost: Roost, ratio: float) -> None:
     """MySQL stores six digits of a ratio; the answer to the write must show that."""
     put_inventory(roost, allocation_ratio=ratio)
 
 
-def test_duplicates_and_references_are_told_apart(roost: Roost) -> None:
+def test_duplicates_and_broken_references_raise_different_errors(roost: Roost) -> None:
     with (
         pytest.raises(driver.DBDuplicateEntry),
         roost.store.engine.begin() as connection,
@@ -114,7 +114,9 @@ def change(consumer: str, generation: int | None = None, **fields: str) -> Consu
     )
 
 
-def test_values_that_no_database_holds_are_bad_requests(roost: Roost, database_url: str) -> None:
+def test_values_that_the_database_cannot_store_are_bad_requests(
+    roost: Roost, database_url: str
+) -> None:
     put_inventory(roost)
     if database_url.startswith("postgresql"):
         with pytest.raises(BadRequest):
@@ -123,7 +125,7 @@ def test_values_that_no_database_holds_are_bad_requests(roost: Roost, database_u
             )
 
 
-def test_names_that_differ_in_case(roost: Roost) -> None:
+def test_names_that_differ_only_in_case_are_accepted(roost: Roost) -> None:
     """MySQL considers them equal, other databases do not; all accept them."""
     put_inventory(roost)
     one, two, three = (str(uuid.uuid4()) for _ in range(3))
@@ -148,7 +150,7 @@ def test_a_missing_project_and_user_are_the_configured_ones(roost: Roost) -> Non
     assert held is not None
     assert held.project_id == held.user_id == "00000000-0000-0000-0000-000000000000"
     assert held.consumer_type == "unknown"
-    # Also for a consumer that had others. The type stays, as these clients cannot set it.
+    # The same holds for a consumer that had others. Its type stays: these clients cannot set it.
     replace_allocations(
         roost, changes=[change(consumer, 1, project_id="p", user_id="u", consumer_type="T")]
     )
@@ -159,7 +161,7 @@ def test_a_missing_project_and_user_are_the_configured_ones(roost: Roost) -> Non
     assert held.consumer_type == "T"
 
 
-def test_a_consumer_that_placement_left_behind_never_was(roost: Roost) -> None:
+def test_a_consumer_without_allocations_counts_as_new(roost: Roost) -> None:
     """Placement leaves the row of a consumer whose first write was empty or refused."""
     put_inventory(roost)
     consumer = str(uuid.uuid4())
@@ -175,7 +177,7 @@ def test_a_consumer_that_placement_left_behind_never_was(roost: Roost) -> None:
     assert held.generation == 1
 
 
-def test_aggregates_are_read_in_the_order_in_which_they_became_known(roost: Roost) -> None:
+def test_aggregates_are_listed_in_the_order_of_their_creation(roost: Roost) -> None:
     uuids = [str(uuid.uuid4()) for _ in range(5)]
     put = replace_aggregates(roost, provider_uuid=HOST, aggregates=uuids, expected_generation=0)
     assert put.aggregates == tuple(uuids)
@@ -183,7 +185,7 @@ def test_aggregates_are_read_in_the_order_in_which_they_became_known(roost: Roos
 
 
 @pytest.mark.parametrize("database_url", ["mariadb"], indirect=True)
-def test_mysql_sessions(database_url: str) -> None:
+def test_mysql_sessions_have_sql_modes_and_isolation_levels(database_url: str) -> None:
     store = Store.open(database_url, mysql_sql_mode="ANSI")
     with store.engine.connect() as connection:
         modes = str(connection.scalar(text("SELECT @@sql_mode")))
@@ -196,8 +198,8 @@ def test_mysql_sessions(database_url: str) -> None:
     store.dispose()
 
 
-def test_rows_of_old_databases_without_generation_and_root(database_url: str, roost: Roost) -> None:
-    """Old releases left both NULL: the generation is 0, and the provider is its own root."""
+def test_rows_without_generation_and_root_are_supported(database_url: str, roost: Roost) -> None:
+    """Old releases of Placement left both NULL: the generation is 0, the provider its own root."""
     with roost.store.engine.begin() as connection:
         connection.execute(
             update(resource_providers).values(generation=None, root_provider_id=None)

@@ -1,4 +1,4 @@
-"""Records of several writers are put in the order in which they took place."""
+"""Records of several writers are sorted into the order in which they were committed."""
 
 import random
 import time
@@ -30,7 +30,7 @@ def deletes(provider: int = P) -> ChangeRecord:
     return ChangeRecord(providers=[provider], deleted=[(provider, "uuid", "root")])
 
 
-def told(writers: dict[int, list[ChangeRecord]]) -> list[ChangeRecord]:
+def ordered(writers: dict[int, list[ChangeRecord]]) -> list[ChangeRecord]:
     found = [
         SequencedRecord(writer, number, record)
         for writer in sorted(writers)
@@ -39,7 +39,7 @@ def told(writers: dict[int, list[ChangeRecord]]) -> list[ChangeRecord]:
     return [each.record for each in in_order(found)]
 
 
-LIFE = [
+HISTORY = [
     sees(NOT_YET_CREATED),
     sees(0),
     advances(1),
@@ -53,36 +53,36 @@ LIFE = [
 
 
 @pytest.mark.parametrize("writers", list(permutations((1, 2, 3))))
-def test_the_life_of_a_provider(writers: tuple[int, ...]) -> None:
-    """Whichever writer wrote which record. A reshape advances a generation by more than one."""
+def test_the_records_of_a_provider_are_put_in_order(writers: tuple[int, ...]) -> None:
+    """Whichever writer wrote each record. A reshape advances a generation by more than one."""
     queues: dict[int, list[ChangeRecord]] = {writer: [] for writer in writers}
-    for place, record in enumerate(LIFE):
+    for place, record in enumerate(HISTORY):
         queues[writers[place % 3]].append(record)
-    order = told(queues)
-    # The feed cannot tell when the allocation went, except that it was before the deletion.
+    order = ordered(queues)
+    # The feed cannot tell when the allocation was released, only that it was before the deletion.
     assert [each for each in order if each != releases()] == [
-        each for each in LIFE if each != releases()
+        each for each in HISTORY if each != releases()
     ]
 
 
-def test_a_write_that_others_overtook() -> None:
-    """Two threads of writer 1: the first one reads, and commits after all the others."""
+def test_a_record_that_was_overtaken_comes_later() -> None:
+    """Of two threads of writer 1, the one that reads first commits last."""
     first = sees(1)
-    assert told({1: [advances(3), first], 2: [advances(2)]}) == [advances(2), advances(3), first]
+    assert ordered({1: [advances(3), first], 2: [advances(2)]}) == [advances(2), advances(3), first]
 
 
-def test_an_id_that_was_reused() -> None:
-    """The records have no order, but none is left out."""
+def test_records_of_a_reused_id_are_all_kept() -> None:
+    """Their order is undefined, but none is left out."""
     records = {
         1: [sees(NOT_YET_CREATED), advances(1), sees(NOT_YET_CREATED)],
         2: [deletes(), advances(1)],
     }
-    assert len(told(records)) == 5
+    assert len(ordered(records)) == 5
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_any_history(seed: int) -> None:
-    """Each provider's records are in order, and from any place on the rest is the same."""
+def test_random_histories_are_put_in_order(seed: int) -> None:
+    """Each provider's records are in order, and a reader may resume after any of them."""
     chance = random.Random(seed)
     generations = {P: 0, Q: 0}
     history = []
@@ -121,15 +121,15 @@ def test_any_history(seed: int) -> None:
         assert list(in_order(left)) == order[place:]
 
 
-def test_a_busy_provider_costs_as_much_as_many() -> None:
+def test_many_records_of_one_provider_are_sorted_quickly() -> None:
     records = [SequencedRecord(1, number, advances(number)) for number in range(1, 50_001)]
-    begun = time.monotonic()
+    started_at = time.monotonic()
     assert list(in_order(records)) == records
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - started_at < 10
 
 
-def test_names_in_the_database() -> None:
-    """Records that an older roost wrote are read, and an older roost reads those of this one."""
+def test_records_keep_their_encoding() -> None:
+    """An older roost and this one can read each other's records."""
     stored = (
         '{"providers":[7],"removed":[[1,2]],"kinds":{"provider":[7]},"gone":[[8,"uuid","root"]],'
         '"moved":[[7,"root"]],"seen":[[7,3]]}'
@@ -144,5 +144,5 @@ def test_names_in_the_database() -> None:
     )
     assert decode(stored) == record
     assert encode(record) == stored
-    # Empty fields take no room.
+    # Empty fields are left out.
     assert encode(advances(3)) == '{"generations":[[1,3]]}'

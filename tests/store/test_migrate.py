@@ -1,4 +1,4 @@
-"""The tables equal Placement's, created or adopted, by one process or two at once."""
+"""The tables equal Placement's, whether created or adopted, by one process or by several."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ PLACEMENT_MANAGE = Path(sys.executable).parent / "placement-manage"
 def new_url(
     database_url: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[Callable[[], str]]:
-    """Creates further empty databases of the same kind."""
+    """A function that creates another empty database of the same kind."""
     if database_url.startswith("sqlite"):
         numbers = iter(range(10))
         yield lambda: f"sqlite:///{tmp_path / f'other{next(numbers)}.db'}"
@@ -43,7 +43,7 @@ def new_url(
 
 
 def placement_manage(url: str, folder: Path, *arguments: str) -> str:
-    """Run the reference's own tool on a database."""
+    """Run Placement's own tool on a database."""
     (folder / "placement.conf").write_text(f"[placement_database]\nconnection = {url}\n")
     done = subprocess.run(
         [str(PLACEMENT_MANAGE), "--config-file", str(folder / "placement.conf"), *arguments],
@@ -54,7 +54,7 @@ def placement_manage(url: str, folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def described(engine: Engine) -> dict[str, Any]:
+def table_definitions(engine: Engine) -> dict[str, Any]:
     """The definitions of Placement's tables, as the database reports them."""
     inspector = sqlalchemy.inspect(engine)
 
@@ -84,7 +84,7 @@ def test_tables_are_the_same_as_placements(
     placement_manage(reference_url, tmp_path, "db", "sync")
     reference, engine = create_engine(reference_url), create_engine(database_url)
     migrate.sync(engine)
-    assert described(engine) == described(reference)
+    assert table_definitions(engine) == table_definitions(reference)
     for each in (reference, engine):
         each.dispose()
 
@@ -93,10 +93,10 @@ def test_tables_are_the_same_as_placements(
 def test_placement_can_take_over_what_roost_created(database_url: str, tmp_path: Path) -> None:
     engine = create_engine(database_url)
     migrate.sync(engine)
-    before = described(engine)
+    before = table_definitions(engine)
     assert adopt.NEWEST in placement_manage(database_url, tmp_path, "db", "version")
     placement_manage(database_url, tmp_path, "db", "sync")
-    assert described(engine) == before
+    assert table_definitions(engine) == before
     engine.dispose()
 
 
@@ -104,12 +104,12 @@ def test_placement_can_take_over_what_roost_created(database_url: str, tmp_path:
 def test_a_placement_database_is_adopted_in_place(database_url: str, tmp_path: Path) -> None:
     placement_manage(database_url, tmp_path, "db", "sync")
     store = Store.open(database_url)
-    before = described(store.engine)
+    before = table_definitions(store.engine)
     assert migrate.version(store.engine) is None
     assert not migrate.is_current(store.engine)
     migrate.sync(store.engine)
     assert migrate.is_current(store.engine)
-    assert described(store.engine) == before
+    assert table_definitions(store.engine) == before
     standard_names.synchronise(store)
     assert len(store.load()[1].resource_classes) == 21
     store.dispose()
@@ -139,7 +139,7 @@ standard_names.synchronise(store)
 
 
 @pytest.mark.process
-def test_processes_that_sync_at_once(database_url: str) -> None:
+def test_several_processes_may_sync_at_once(database_url: str) -> None:
     processes = [
         subprocess.Popen([sys.executable, "-c", SYNC, database_url], stderr=subprocess.PIPE)
         for _ in range(4)
@@ -155,7 +155,7 @@ def test_processes_that_sync_at_once(database_url: str) -> None:
 
 
 def test_new_standard_names_are_added_and_announced(database_url: str) -> None:
-    """As after an upgrade of os-traits, with another process running."""
+    """As after an upgrade of os-traits, while another process is running."""
     store, running = Store.open(database_url), Store.open(database_url)
     migrate.sync(store.engine)
     standard_names.synchronise(store)

@@ -1,4 +1,4 @@
-"""A thread inside a write transaction that begins another one is stopped, and does not hang."""
+"""A thread that begins a write inside its own write gets an error instead of a deadlock."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from roost.store.connection.database import NestedWrite
 from roost.store.migrations import migrate
 from roost.store.store import Store
 
-HANGS_SECONDS = 10
+HANG_SECONDS = 10
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def store(database_url: str) -> Iterator[Store]:
 
 
 def error_of(action: Callable[[], object]) -> BaseException | None:
-    """What the action raised, in a thread of its own that may hang."""
+    """The error of the action, which runs in a separate thread since it may hang."""
     raised: list[BaseException | None] = []
 
     def run() -> None:
@@ -35,12 +35,12 @@ def error_of(action: Callable[[], object]) -> BaseException | None:
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    thread.join(HANGS_SECONDS)
+    thread.join(HANG_SECONDS)
     assert not thread.is_alive(), "the thread waits for itself"
     return raised[0]
 
 
-def test_a_write_inside_a_write(store: Store) -> None:
+def test_a_write_inside_a_write_is_an_error(store: Store) -> None:
     def nested() -> None:
         with store.write(), store.write():
             pass
@@ -48,7 +48,7 @@ def test_a_write_inside_a_write(store: Store) -> None:
     assert isinstance(error_of(nested), NestedWrite)
 
 
-def test_loading_everything_inside_a_write(store: Store) -> None:
+def test_loading_the_tables_inside_a_write_is_an_error(store: Store) -> None:
     """A process that lost its row in roost_writers registers again, which is a write."""
 
     def reload() -> None:
@@ -59,8 +59,8 @@ def test_loading_everything_inside_a_write(store: Store) -> None:
     assert isinstance(error_of(reload), NestedWrite)
 
 
-def test_loading_everything_inside_a_write_while_another_thread_registers(store: Store) -> None:
-    """That thread waits for the end of the write, so the write must not wait for that thread."""
+def test_loading_inside_a_write_does_not_wait_for_a_thread_that_registers(store: Store) -> None:
+    """The thread waits for the end of the write, so the write must not wait for the thread."""
     is_registering = threading.Event()
 
     def register() -> None:
@@ -73,13 +73,13 @@ def test_loading_everything_inside_a_write_while_another_thread_registers(store:
         with store.write():
             store._writer.forget()
             threading.Thread(target=register, daemon=True).start()
-            assert is_registering.wait(HANGS_SECONDS)
+            assert is_registering.wait(HANG_SECONDS)
             store.load()
 
     assert isinstance(error_of(reload), NestedWrite)
 
 
-def test_the_thread_may_write_again_after_that(store: Store) -> None:
+def test_a_thread_may_write_again_after_a_nested_write(store: Store) -> None:
     def nested_then_not() -> None:
         with pytest.raises(NestedWrite), store.write(), store.write():
             pass
@@ -98,5 +98,5 @@ def test_other_threads_wait_for_their_turn(store: Store) -> None:
         threads.append(threading.Thread(target=write, daemon=True))
         threads[0].start()
         threads[0].join(0.1)
-    threads[0].join(HANGS_SECONDS)
+    threads[0].join(HANG_SECONDS)
     assert store.reads.has_names((), ["CUSTOM_FIRST", "CUSTOM_OTHER"])

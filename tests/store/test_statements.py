@@ -1,4 +1,4 @@
-"""Work, not time: how many statements each verb costs, on every database alike.
+"""How many statements each operation takes, which is the same on every database.
 
 BEGIN and COMMIT are not counted; the change record and the writer's row are.
 """
@@ -46,7 +46,7 @@ from tests.support.names import uid
 FEED = 2  # the change record, and the writer's row
 
 
-class Counter:
+class StatementCounter:
     """Counts the statements of a store."""
 
     def __init__(self, store: Store) -> None:
@@ -60,7 +60,7 @@ class Counter:
         if not statement.startswith(("BEGIN", "START TRANSACTION", "COMMIT")):
             self.statements += statement.split(STATEMENT_END)
 
-    def of(self, action: Callable[[], Any]) -> int:
+    def count(self, action: Callable[[], Any]) -> int:
         self.statements.clear()
         polled = self._poll.statement_count
         action()
@@ -78,11 +78,11 @@ def roost(database_url: str) -> Iterator[Roost]:
 
 
 @pytest.fixture
-def counter(roost: Roost) -> Counter:
-    return Counter(roost.store)
+def counter(roost: Roost) -> StatementCounter:
+    return StatementCounter(roost.store)
 
 
-def change(consumer: str, generation: int | None, *providers: str, amount: int = 1) -> Any:
+def consumer_change(consumer: str, generation: int | None, *providers: str, amount: int = 1) -> Any:
     resources = {"VCPU": amount, "MEMORY_MB": amount, "DISK_GB": amount}
     return ConsumerChange(
         consumer_uuid=uid(consumer),
@@ -95,7 +95,7 @@ def change(consumer: str, generation: int | None, *providers: str, amount: int =
     )
 
 
-def stock(name: str, generation: int, *classes: str) -> InventoryChange:
+def inventory_change(name: str, generation: int, *classes: str) -> InventoryChange:
     return InventoryChange(
         provider_uuid=uid(name),
         inventories={each: Inventory(total=100) for each in classes},
@@ -106,67 +106,69 @@ def stock(name: str, generation: int, *classes: str) -> InventoryChange:
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
 
 
-def build(roost: Roost) -> None:
+def add_providers(roost: Roost) -> None:
     create_provider(roost, uuid=uid("a"), name="a", parent_uuid=None)
     create_provider(roost, uuid=uid("b"), name="b", parent_uuid=uid("a"))
     for name in "ab":
-        replace_inventories(roost, change=stock(name, 0, *CLASSES))
-    replace_allocations(roost, changes=[change("first", None, "a")])
+        replace_inventories(roost, change=inventory_change(name, 0, *CLASSES))
+    replace_allocations(roost, changes=[consumer_change("first", None, "a")])
 
 
-def test_allocations(roost: Roost, counter: Counter) -> None:
-    build(roost)
-    # consumer, providers, inventories and use; generations, consumer, allocations. The project
+def test_statements_of_allocations(roost: Roost, counter: StatementCounter) -> None:
+    add_providers(roost)
+    # consumer, providers, inventories and usage; generations, consumer, allocations. The project
     # and the user are known from an earlier claim.
-    claim = [change("c0", None, "a", "b")]
-    assert counter.of(lambda: replace_allocations(roost, changes=claim)) == 7 + FEED
-    claim = [change("c1", None, "a", "b")]
-    assert counter.of(lambda: replace_allocations(roost, changes=claim)) == 6 + FEED
-    # One more to delete the old allocations.
-    claim = [change("c1", 1, "a", "b", amount=2)]
-    assert counter.of(lambda: replace_allocations(roost, changes=claim)) == 7 + FEED
-    # Ten consumers cost what one costs.
-    claim = [change(f"many{number}", None, "a", "b") for number in range(10)]
-    assert counter.of(lambda: replace_allocations(roost, changes=claim)) == 6 + FEED
-    claim = [change(f"many{number}", 1, "a", "b", amount=2) for number in range(10)]
-    assert counter.of(lambda: replace_allocations(roost, changes=claim)) == 7 + FEED
+    claim = [consumer_change("c0", None, "a", "b")]
+    assert counter.count(lambda: replace_allocations(roost, changes=claim)) == 7 + FEED
+    claim = [consumer_change("c1", None, "a", "b")]
+    assert counter.count(lambda: replace_allocations(roost, changes=claim)) == 6 + FEED
+    # One more deletes the old allocations.
+    claim = [consumer_change("c1", 1, "a", "b", amount=2)]
+    assert counter.count(lambda: replace_allocations(roost, changes=claim)) == 7 + FEED
+    # Ten consumers take as many as one.
+    claim = [consumer_change(f"many{number}", None, "a", "b") for number in range(10)]
+    assert counter.count(lambda: replace_allocations(roost, changes=claim)) == 6 + FEED
+    claim = [consumer_change(f"many{number}", 1, "a", "b", amount=2) for number in range(10)]
+    assert counter.count(lambda: replace_allocations(roost, changes=claim)) == 7 + FEED
     # consumer, providers; generations, consumer, allocations.
-    claim = [change("c1", 2)]
-    assert counter.of(lambda: replace_allocations(roost, changes=claim)) == 5 + FEED
+    claim = [consumer_change("c1", 2)]
+    assert counter.count(lambda: replace_allocations(roost, changes=claim)) == 5 + FEED
     one = uid("many1")
-    assert counter.of(lambda: delete_allocations(roost, consumer_uuid=one)) == 3 + FEED
+    assert counter.count(lambda: delete_allocations(roost, consumer_uuid=one)) == 3 + FEED
     # Refused: nothing is written, so nothing is recorded.
     counter.statements.clear()
     with pytest.raises(ConsumerGenerationConflict):
-        replace_allocations(roost, changes=[change("many2", 7, "a")])
+        replace_allocations(roost, changes=[consumer_change("many2", 7, "a")])
     assert len(counter.statements) == 1
 
 
-def test_the_index_proposes(
-    roost: Roost, counter: Counter, monkeypatch: pytest.MonkeyPatch
+def test_optimistic_writes_read_almost_nothing(
+    roost: Roost, counter: StatementCounter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With an index that has caught up, a write reads next to nothing."""
+    """With an index that has caught up, a write reads almost nothing from the tables."""
     monkeypatch.setattr(service, "RECENT_SECONDS_MAX", 3600)
-    build(roost)
-    replace_allocations(roost, changes=[change("c0", None, "b")])
+    add_providers(roost)
+    replace_allocations(roost, changes=[consumer_change("c0", None, "b")])
 
     def count_fresh(action: Callable[[], Any]) -> int:
         with roost.current_index():
             pass
-        return counter.of(action)
+        return counter.count(action)
 
     # generations, consumer, allocations
-    claim = [change("c1", None, "a", "b")]
+    claim = [consumer_change("c1", None, "a", "b")]
     assert count_fresh(lambda: replace_allocations(roost, changes=claim)) == 3 + FEED
-    # The index learns what its own process writes without a statement.
+    # The index applies the writes of its own process without a statement.
     for number in range(10):
-        claim = [change(f"next{number}", None, "a", "b")]
-        assert counter.of(lambda claim=claim: replace_allocations(roost, changes=claim)) == 3 + FEED
+        claim = [consumer_change(f"next{number}", None, "a", "b")]
+        assert (
+            counter.count(lambda claim=claim: replace_allocations(roost, changes=claim)) == 3 + FEED
+        )
     # An existing consumer must be read, and its old allocations deleted.
-    claim = [change("c1", 1, "a", "b", amount=2)]
+    claim = [consumer_change("c1", 1, "a", "b", amount=2)]
     assert count_fresh(lambda: replace_allocations(roost, changes=claim)) == 5 + FEED
     # generation, inventories
-    again = stock("b", 14, *CLASSES)
+    again = inventory_change("b", 14, *CLASSES)
     assert count_fresh(lambda: replace_inventories(roost, change=again)) == 2 + FEED
     one = Inventory(total=90)
     assert (
@@ -195,20 +197,20 @@ def test_the_index_proposes(
     )
 
 
-def test_inventories(roost: Roost, counter: Counter) -> None:
-    build(roost)
+def test_statements_of_inventories(roost: Roost, counter: StatementCounter) -> None:
+    add_providers(roost)
     ensure_resource_class(roost, name="CUSTOM_A")
     one = Inventory(total=1)
     a, b = uid("a"), uid("b")
-    assert counter.of(lambda: replace_inventories(roost, change=stock("b", 1, *CLASSES))) == (
-        5 + FEED
-    )
-    # One more for a custom class, which must not be deleted meanwhile.
-    more = stock("b", 2, *CLASSES, "CUSTOM_A")
-    assert counter.of(lambda: replace_inventories(roost, change=more)) == 6 + FEED
-    verbs: list[tuple[int, Callable[[], Any]]] = [
+    assert counter.count(
+        lambda: replace_inventories(roost, change=inventory_change("b", 1, *CLASSES))
+    ) == (5 + FEED)
+    # One more guards a custom class against being deleted meanwhile.
+    more = inventory_change("b", 2, *CLASSES, "CUSTOM_A")
+    assert counter.count(lambda: replace_inventories(roost, change=more)) == 6 + FEED
+    operations: list[tuple[int, Callable[[], Any]]] = [
         (
-            5,  # the class too: only the transaction knows that a name is valid
+            5,  # the class too: only the transaction can tell that a name is valid
             lambda: update_inventory(
                 roost,
                 provider_uuid=b,
@@ -224,20 +226,20 @@ def test_inventories(roost: Roost, counter: Counter) -> None:
             lambda: add_inventory(roost, provider_uuid=a, resource_class="PGPU", inventory=one),
         ),
     ]
-    for count, verb in verbs:
-        assert counter.of(verb) == count + FEED
+    for statement_count, operation in operations:
+        assert counter.count(operation) == statement_count + FEED
 
 
-def test_providers(roost: Roost, counter: Counter) -> None:
-    build(roost)
+def test_statements_of_providers(roost: Roost, counter: StatementCounter) -> None:
+    add_providers(roost)
     c, d = uid("c"), uid("d")
 
     def move(parent: str | None) -> None:
         update_provider(roost, uuid=d, name="d", parent_uuid=parent, may_reparent=True)
 
-    verbs: list[tuple[int, Callable[[], Any]]] = [
+    operations: list[tuple[int, Callable[[], Any]]] = [
         (3, lambda: create_provider(roost, uuid=c, name="c", parent_uuid=None)),
-        # Three more, to keep the shape of the tree.
+        # More, to protect the shape of the tree.
         (5, lambda: create_provider(roost, uuid=d, name="d", parent_uuid=c)),
         (
             4,
@@ -249,12 +251,12 @@ def test_providers(roost: Roost, counter: Counter) -> None:
         (9, lambda: move(None)),
         (8, lambda: delete_provider(roost, uuid=d)),
     ]
-    for count, verb in verbs:
-        assert counter.of(verb) == count + FEED
+    for statement_count, operation in operations:
+        assert counter.count(operation) == statement_count + FEED
 
 
-def test_traits_and_aggregates(roost: Roost, counter: Counter) -> None:
-    build(roost)
+def test_statements_of_traits_and_aggregates(roost: Roost, counter: StatementCounter) -> None:
+    add_providers(roost)
     ensure_trait(roost, name="CUSTOM_A")
     traits = {"CUSTOM_A", "HW_CPU_X86_AVX", "HW_CPU_X86_AVX2"}
 
@@ -271,62 +273,70 @@ def test_traits_and_aggregates(roost: Roost, counter: Counter) -> None:
             expected_generation=generation,
         )
 
-    assert counter.of(lambda: put_traits(1)) == 5 + FEED
+    assert counter.count(lambda: put_traits(1)) == 5 + FEED
     # The same again writes nothing.
-    assert counter.of(lambda: put_traits(2)) == 3
+    assert counter.count(lambda: put_traits(2)) == 3
     # New aggregates are added.
-    assert counter.of(lambda: put_aggregates(2, 20)) == 7 + FEED
-    assert counter.of(lambda: put_aggregates(None, 10)) == 5 + FEED
+    assert counter.count(lambda: put_aggregates(2, 20)) == 7 + FEED
+    assert counter.count(lambda: put_aggregates(None, 10)) == 5 + FEED
 
 
-def test_reshape(roost: Roost, counter: Counter) -> None:
-    build(roost)
+def test_statements_of_a_reshape(roost: Roost, counter: StatementCounter) -> None:
+    add_providers(roost)
     create_provider(roost, uuid=uid("c"), name="c", parent_uuid=uid("a"))
-    inventories = [stock("a", 2), stock("b", 1, *CLASSES), stock("c", 0, *CLASSES)]
-    consumers = [change("first", 1, "b", "c"), change("new", None, "c")]
-    count = counter.of(lambda: reshape(roost, inventories=inventories, consumers=consumers))
+    inventories = [
+        inventory_change("a", 2),
+        inventory_change("b", 1, *CLASSES),
+        inventory_change("c", 0, *CLASSES),
+    ]
+    consumers = [consumer_change("first", 1, "b", "c"), consumer_change("new", None, "c")]
+    count = counter.count(lambda: reshape(roost, inventories=inventories, consumers=consumers))
     assert count == 12 + FEED
 
 
-def test_reads(roost: Roost, counter: Counter) -> None:
-    build(roost)
+def test_reads_take_one_statement(roost: Roost, counter: StatementCounter) -> None:
+    add_providers(roost)
     for read in (
         lambda: read_consumer(roost, consumer_uuid=uid("first")),
         lambda: read_provider_consumers(roost, provider_uuid=uid("a")),
         lambda: read_project_usages(roost, project_id="project"),
     ):
-        assert counter.of(read) == 1
+        assert counter.count(read) == 1
 
 
-def test_catching_up(roost: Roost, counter: Counter, database_url: str) -> None:
-    build(roost)
+def test_statements_of_catching_up(
+    roost: Roost, counter: StatementCounter, database_url: str
+) -> None:
+    add_providers(roost)
     store = roost.store
     position, _ = store.load()
-    # Without changes: one tiny read, and on SQLite, once that is known, none.
-    assert counter.of(lambda: store.changes_since(position)) == 1
-    again = counter.of(lambda: store.changes_since(position))
+    # Without changes: one small read, and on SQLite none from the second time on.
+    assert counter.count(lambda: store.changes_since(position)) == 1
+    again = counter.count(lambda: store.changes_since(position))
     assert again == (0 if database_url.startswith("sqlite") else 1)
     # The process remembers its own records: after a hundred claims it reads only the writers.
     for number in range(100):
-        replace_allocations(roost, changes=[change(f"c{number % 7}", number // 7 or None, "b")])
-    assert counter.of(lambda: store.changes_since(position)) == 1
+        replace_allocations(
+            roost, changes=[consumer_change(f"c{number % 7}", number // 7 or None, "b")]
+        )
+    assert counter.count(lambda: store.changes_since(position)) == 1
     # One more read for the records of other processes.
     other = Store.open(database_url)
-    allocations = Counter(other)
-    assert allocations.of(lambda: other.changes_since(position)) == 2
+    other_counter = StatementCounter(other)
+    assert other_counter.count(lambda: other.changes_since(position)) == 2
     # Providers to read again need a snapshot: the writers and records again, and rows.
-    replace_inventories(roost, change=stock("a", 2, *CLASSES))
-    assert allocations.of(lambda: other.changes_since(position)) == 2 + 2 + 5
+    replace_inventories(roost, change=inventory_change("a", 2, *CLASSES))
+    assert other_counter.count(lambda: other.changes_since(position)) == 2 + 2 + 5
     other.dispose()
 
 
 @pytest.mark.parametrize("count", [1, 20])
-def test_placing_any_number_of_consumers(
-    roost: Roost, counter: Counter, count: int, monkeypatch: pytest.MonkeyPatch
+def test_placing_takes_as_many_statements_for_any_number_of_consumers(
+    roost: Roost, counter: StatementCounter, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A write may also delete expired keys.
     monkeypatch.setattr(idempotency, "TRIM_INTERVAL", 10**9)
-    build(roost)
+    add_providers(roost)
 
     def request_of(name: str, key: IdempotencyKey | None = None) -> PlacementRequest:
         consumers = (
@@ -341,13 +351,13 @@ def test_placing_any_number_of_consumers(
         query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),))
         return PlacementRequest(query=query, consumers=tuple(consumers), key=key)
 
-    # The index is loaded.
+    # Loads the index.
     place(roost, request=request_of("first"))
-    plain = counter.of(lambda: place(roost, request=request_of("plain")))
+    without_key = counter.count(lambda: place(roost, request=request_of("plain")))
     key = IdempotencyKey(key_digest="0" * 64, body_digest="1" * 64)
-    keyed = counter.of(lambda: place(roost, request=request_of("keyed", key)))
+    with_key = counter.count(lambda: place(roost, request=request_of("keyed", key)))
     # consumers; generations, consumers, allocations.
-    assert plain == 4 + FEED
-    # Looking for an answer, before and within the transaction; and storing it.
-    assert keyed == plain + 3
-    assert counter.of(lambda: place(roost, request=request_of("keyed", key))) == 1
+    assert without_key == 4 + FEED
+    # Reading a stored answer, before and within the transaction, and storing one.
+    assert with_key == without_key + 3
+    assert counter.count(lambda: place(roost, request=request_of("keyed", key))) == 1

@@ -32,14 +32,14 @@ STOP_SECONDS_MAX = 15
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on right now."""
+    """A loopback port on which no process listens right now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def missing(what: str) -> None:
-    """Without a server the tests mean nothing: a failure in CI, a skip on a developer's machine."""
+    """Report a missing server: as a failure in CI, as a skip on a developer's machine."""
     message = f"{what} is not installed; on Debian: apt-get install postgresql mariadb-server"
     if os.environ.get("CI") == "true":
         raise RuntimeError(message)
@@ -76,7 +76,7 @@ class DatabaseServer:
         raise NotImplementedError
 
     def _disconnect_all(self, cursor: Any, database_name: str) -> None:
-        """Close the connections of others, which would block dropping the database."""
+        """Close all connections to a database, which would prevent dropping it."""
         raise NotImplementedError
 
     def url(self, database_name: str) -> str:
@@ -292,7 +292,7 @@ class MariaDB(DatabaseServer):
             "SELECT id FROM information_schema.processlist WHERE db = %s", [database_name]
         )
         for (connection_id,) in cursor.fetchall():
-            # It may have left by itself in the meantime.
+            # The connection may have been closed in the meantime.
             with contextlib.suppress(Exception):
                 cursor.execute(f"KILL {connection_id}")
 

@@ -1,8 +1,8 @@
-"""Names for things that the service knows by UUID."""
+"""UUIDs of what tests refer to by name."""
 
 import uuid
 
 
 def uid(name: str) -> str:
-    """A UUID that stays the same for a name."""
+    """The UUID that belongs to a name, always the same."""
     return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))

@@ -1,4 +1,4 @@
-"""A service in a process of its own: started, waited for, and ended with all its children."""
+"""A service in a separate process: started, waited for, and stopped with all its children."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ STOP_SECONDS_MAX = 15
 class ServiceProcess:
     """Runs a command until the block ends; what it prints goes to a file.
 
-    `is_ready` may raise httpx.TransportError while nobody listens yet.
+    `is_ready` may raise httpx.TransportError while the service does not listen yet.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class ServiceProcess:
 
     @property
     def output(self) -> str:
-        """All that the process has printed so far."""
+        """Everything that the process has printed so far."""
         return self.output_path.read_text(errors="replace")
 
     def __enter__(self) -> Self:

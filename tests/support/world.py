@@ -15,7 +15,7 @@ CUSTOM_CLASS_ID_MIN = 10_000
 
 
 class WorldProvider(Value, frozen=True, kw_only=True):
-    """A provider with everything that a search looks at."""
+    """A provider with everything that a search considers."""
 
     uuid: str
     name: str
@@ -61,7 +61,7 @@ class World(Value, frozen=True, kw_only=True):
 
 
 class ProviderPlan(Value, frozen=True, kw_only=True):
-    """What a test says about one provider, by names."""
+    """How a test describes one provider, by names."""
 
     name: str
     inventories: Mapping[str, int | Inventory]  # an amount alone is the total
@@ -95,19 +95,19 @@ def build(
     resource_classes: Iterable[str] = (),
     traits: Iterable[str] = (),
 ) -> World:
-    """A world of these providers; `resource_classes` and `traits` exist beside those in use."""
+    """A world of these providers; `resource_classes` and `traits` exist besides those in use."""
     providers: dict[str, WorldProvider] = {}
     for plan in plans:
         parent = providers[uid(plan.parent)] if plan.parent else None
-        own_uuid = uid(plan.name)
-        providers[own_uuid] = WorldProvider(
-            uuid=own_uuid,
+        uuid = uid(plan.name)
+        providers[uuid] = WorldProvider(
+            uuid=uuid,
             name=plan.name,
             parent_uuid=parent.uuid if parent else None,
-            root_uuid=parent.root_uuid if parent else own_uuid,
+            root_uuid=parent.root_uuid if parent else uuid,
             inventories={
-                name: have if isinstance(have, Inventory) else Inventory(total=have)
-                for name, have in plan.inventories.items()
+                name: given if isinstance(given, Inventory) else Inventory(total=given)
+                for name, given in plan.inventories.items()
             },
             used={name: plan.used.get(name, 0) for name in plan.inventories},
             traits=plan.traits,
@@ -132,11 +132,11 @@ def is_custom(name: str) -> bool:
 
 def rows(world: World) -> Rows:
     """What the store would read from the tables."""
-    provider_ids = {own_uuid: number for number, own_uuid in enumerate(world.providers, 1)}
+    provider_ids = {uuid: number for number, uuid in enumerate(world.providers, 1)}
     class_ids = _class_ids(world.resource_classes)
     trait_order = sorted(world.traits, key=lambda name: (is_custom(name), name))
     trait_ids = {name: number for number, name in enumerate(trait_order, 1)}
-    everyone = world.providers.values()
+    all_providers = world.providers.values()
     return Rows(
         providers=[
             (
@@ -148,7 +148,7 @@ def rows(world: World) -> Rows:
                 None if one.parent_uuid is None else provider_ids[one.parent_uuid],
                 MODIFIED,
             )
-            for one in everyone
+            for one in all_providers
         ],
         inventories=[
             (
@@ -162,23 +162,23 @@ def rows(world: World) -> Rows:
                 inventory.allocation_ratio,
                 MODIFIED,
             )
-            for one in everyone
+            for one in all_providers
             for name, inventory in one.inventories.items()
         ],
         usages=[
             (provider_ids[one.uuid], class_ids[name], amount)
-            for one in everyone
+            for one in all_providers
             for name, amount in one.used.items()
             if amount
         ],
         traits=[
             (provider_ids[one.uuid], trait_ids[name])
-            for one in everyone
+            for one in all_providers
             for name in sorted(one.traits)
         ],
         aggregates=[
             (provider_ids[one.uuid], aggregate)
-            for one in everyone
+            for one in all_providers
             for aggregate in sorted(one.aggregates)
         ],
         resource_classes=[(number, name, MODIFIED) for name, number in class_ids.items()],
@@ -215,10 +215,10 @@ def _load_provider(one: WorldProvider, client: httpx.Client) -> None:
         body["parent_provider_uuid"] = one.parent_uuid
     _send(client, "POST", "/resource_providers", body)
     if any(one.used.values()):
-        # First an inventory that is just large enough, then the real one: what is used need not
-        # respect units or capacity that were changed later.
+        # First an inventory that is just large enough, then the real one: usage need not respect
+        # units or capacity that were changed later.
         _put_inventories(client, one.uuid, _large_enough(one))
-        _load_uses(one, client)
+        _load_usage(one, client)
     if one.inventories:
         _put_inventories(client, one.uuid, one.inventories)
     if one.traits:
@@ -231,7 +231,7 @@ def _large_enough(one: WorldProvider) -> dict[str, Inventory]:
     return {name: Inventory(total=amount) for name, amount in one.used.items() if amount}
 
 
-def _load_uses(one: WorldProvider, client: httpx.Client) -> None:
+def _load_usage(one: WorldProvider, client: httpx.Client) -> None:
     for name, amount in one.used.items():
         if amount:
             put_allocations(client, f"user of {one.name} {name}", {one.uuid: {name: amount}})
@@ -240,9 +240,9 @@ def _load_uses(one: WorldProvider, client: httpx.Client) -> None:
 def put_allocations(
     client: httpx.Client, consumer: str, allocations: Mapping[str, Mapping[str, int]]
 ) -> None:
-    """Give a new consumer, called by a name, these amounts by provider and class."""
+    """Give a new consumer, known by a name, these amounts by provider and class."""
     body = {
-        "allocations": {own: {"resources": taken} for own, taken in allocations.items()},
+        "allocations": {uuid: {"resources": taken} for uuid, taken in allocations.items()},
         "project_id": "project",
         "user_id": "user",
         "consumer_type": "INSTANCE",
@@ -265,7 +265,7 @@ def _put_inventories(
 ) -> None:
     body = {
         "resource_provider_generation": generation_of(client, provider_uuid),
-        "inventories": {name: inventory_body(have) for name, have in inventories.items()},
+        "inventories": {name: inventory_body(given) for name, given in inventories.items()},
     }
     _send(client, "PUT", f"/resource_providers/{provider_uuid}/inventories", body)
 

@@ -1,4 +1,4 @@
-"""Allocations in a body become a change of one consumer or of several."""
+"""Parsing the allocations and inventories of a body."""
 
 import pytest
 
@@ -12,7 +12,7 @@ A = "aaaaaaaa-0000-4000-8000-000000000000"
 B = "bbbbbbbb-0000-4000-8000-000000000000"
 
 
-def listed(*entries: tuple[str, dict[str, int]]) -> dict[str, object]:
+def as_list(*entries: tuple[str, dict[str, int]]) -> dict[str, object]:
     return {
         "allocations": [
             {"resource_provider": {"uuid": uuid}, "resources": resources}
@@ -22,32 +22,32 @@ def listed(*entries: tuple[str, dict[str, int]]) -> dict[str, object]:
 
 
 def test_a_list_may_name_a_provider_twice() -> None:
-    body = listed((A, {"VCPU": 1, "DISK_GB": 1}), (B, {"VCPU": 1}), (A, {"VCPU": 2}))
+    body = as_list((A, {"VCPU": 1, "DISK_GB": 1}), (B, {"VCPU": 1}), (A, {"VCPU": 2}))
     change = parse_consumer(body, CONSUMER, Version(1, 0))
     assert change.allocations == {A: {"VCPU": 2, "DISK_GB": 1}, B: {"VCPU": 1}}
 
 
 @pytest.mark.parametrize("spelling", [A.upper(), A.replace("-", "")])
-def test_a_list_in_which_a_provider_has_two_spellings(spelling: str) -> None:
-    body = listed((A, {"VCPU": 1}), (spelling, {"VCPU": 2}))
+def test_a_list_with_two_spellings_of_a_provider_is_refused(spelling: str) -> None:
+    body = as_list((A, {"VCPU": 1}), (spelling, {"VCPU": 2}))
     with pytest.raises(HttpError, match=f"The resource provider {A} is given twice") as caught:
         parse_consumer(body, CONSUMER, Version(1, 0))
     assert caught.value.status == 400
 
 
-def test_allocations_with_two_spellings_of_a_provider() -> None:
+def test_allocations_with_two_spellings_of_a_provider_are_refused() -> None:
     body = {"allocations": {A: {"resources": {"VCPU": 1}}, A.upper(): {"resources": {"VCPU": 2}}}}
     with pytest.raises(HttpError, match=f"The resource provider {A} is given twice"):
         parse_consumer(body, CONSUMER, VERSION_MAX)
 
 
-def test_inventories_with_two_spellings_of_a_provider() -> None:
+def test_inventories_with_two_spellings_of_a_provider_are_refused() -> None:
     fields = {"inventories": {}, "resource_provider_generation": 0}
     with pytest.raises(HttpError, match=f"The resource provider {A} is given twice"):
         parse_providers({A: fields, A.upper(): fields}, VERSION_MAX)
 
 
-def test_one_spelling_is_stored() -> None:
+def test_uuids_are_stored_in_one_spelling() -> None:
     body = {"allocations": {A.upper(): {"resources": {"VCPU": 1.0}}}}
     change = parse_consumer(body, CONSUMER.upper(), VERSION_MAX)
     assert (change.consumer_uuid, change.allocations) == (CONSUMER, {A: {"VCPU": 1}})

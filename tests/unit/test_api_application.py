@@ -51,7 +51,7 @@ def error_of(response: httpx.Response) -> dict[str, Any]:
 # Headers
 
 
-def test_headers_of_a_reply(client: httpx.Client) -> None:
+def test_a_reply_has_version_and_cache_headers(client: httpx.Client) -> None:
     response = client.get("/resource_providers")
     assert response.headers["openstack-api-version"] == "placement 1.39"
     assert response.headers["vary"] == "openstack-api-version"
@@ -70,26 +70,26 @@ def test_no_cache_headers_before_1_15(client: httpx.Client) -> None:
 
 def test_location_is_absolute_and_links_are_paths(application: assembly.Application) -> None:
     with client_of(application, script_name="/placement") as client:
-        made = client.post("/resource_providers", json={"name": "mounted"})
-    provider = made.json()
+        created = client.post("/resource_providers", json={"name": "mounted"})
+    provider = created.json()
     path = f"/placement/resource_providers/{provider['uuid']}"
-    assert made.headers["location"] == f"http://cloud.example{path}"
+    assert created.headers["location"] == f"http://cloud.example{path}"
     assert {"rel": "self", "href": path} in provider["links"]
 
 
 def test_a_reply_without_a_body_has_no_content_type(client: httpx.Client) -> None:
-    made = client.put("/resource_classes/CUSTOM_PLAIN")
-    assert made.status_code == 201
-    assert "content-type" not in made.headers
-    assert made.headers["location"] == "http://cloud.example/resource_classes/CUSTOM_PLAIN"
+    created = client.put("/resource_classes/CUSTOM_PLAIN")
+    assert created.status_code == 201
+    assert "content-type" not in created.headers
+    assert created.headers["location"] == "http://cloud.example/resource_classes/CUSTOM_PLAIN"
 
 
 # ---------------------------------------------------------------------------------------------
-# Refusals on the way to a handler
+# Requests that are refused before a handler runs
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/resource_providers/", f"/traits/{A}/x"])
-def test_no_such_path(client: httpx.Client, path: str) -> None:
+def test_an_unknown_path_is_not_found(client: httpx.Client, path: str) -> None:
     response = client.get(path)
     assert response.status_code == 404
     assert error_of(response)["code"] == "placement.undefined_code"
@@ -106,7 +106,9 @@ def test_no_such_path(client: httpx.Client, path: str) -> None:
         ("POST", "/", "GET"),
     ],
 )
-def test_no_such_method(client: httpx.Client, method: str, path: str, allow: str) -> None:
+def test_an_unknown_method_is_not_allowed(
+    client: httpx.Client, method: str, path: str, allow: str
+) -> None:
     response = client.request(method, path)
     assert response.status_code == 405
     assert response.headers["allow"] == allow
@@ -121,7 +123,9 @@ def test_no_such_method(client: httpx.Client, method: str, path: str, allow: str
         ("DELETE", f"/resource_providers/{A}/inventories", "1.4", 405),
     ],
 )
-def test_not_yet(client: httpx.Client, method: str, path: str, version: str, status: int) -> None:
+def test_a_route_of_a_later_version_is_refused(
+    client: httpx.Client, method: str, path: str, version: str, status: int
+) -> None:
     headers = {"openstack-api-version": f"placement {version}"}
     response = client.request(method, path, headers=headers)
     assert response.status_code == status
@@ -129,14 +133,14 @@ def test_not_yet(client: httpx.Client, method: str, path: str, version: str, sta
     assert "code" not in error_of(response)
 
 
-def test_version_errors_name_no_version(client: httpx.Client) -> None:
+def test_version_errors_have_no_version_header(client: httpx.Client) -> None:
     response = client.get("/", headers={"openstack-api-version": "placement 9.9"})
     assert response.status_code == 406
     assert error_of(response)["max_version"] == "1.39"
     assert "openstack-api-version" not in response.headers
 
 
-def test_everybody_may_ask_for_versions_and_nobody_for_more(
+def test_only_the_list_of_versions_needs_no_token(
     application: assembly.Application,
 ) -> None:
     with client_of(application) as client:
@@ -148,13 +152,13 @@ def test_everybody_may_ask_for_versions_and_nobody_for_more(
         assert set(response.json()) == {"message", "code", "title"}
 
 
-def test_without_a_role(client: httpx.Client) -> None:
+def test_a_request_without_a_role_is_forbidden(client: httpx.Client) -> None:
     response = client.get("/resource_providers", headers={"x-auth-token": "user"})
     assert response.status_code == 403
     assert "placement:resource_providers:list" in error_of(response)["detail"]
 
 
-def test_media_types(client: httpx.Client) -> None:
+def test_media_types_are_checked(client: httpx.Client) -> None:
     text = {"content-type": "text/plain"}
     path = "/resource_providers"
     assert client.post(path, content=b"x", headers=text).status_code == 415
@@ -163,12 +167,12 @@ def test_media_types(client: httpx.Client) -> None:
     assert client.get(path, headers={"accept": "text/plain"}).status_code == 406
     assert client.get(path, headers={"accept": "text/html, */*;q=0.1"}).status_code == 200
     with_parameter = {"content-type": "Application/JSON; charset=utf-8"}
-    made = client.post(path, content=b'{"name": "typed"}', headers=with_parameter)
-    assert made.status_code == 200
+    created = client.post(path, content=b'{"name": "typed"}', headers=with_parameter)
+    assert created.status_code == 200
 
 
 @pytest.mark.parametrize(
-    ("accept", "given"),
+    ("accept", "content_type"),
     [
         ("text/event-stream", "text/event-stream"),
         ("text/event-stream, */*", "text/event-stream"),
@@ -181,12 +185,14 @@ def test_media_types(client: httpx.Client) -> None:
         ("text/*", "text/event-stream"),
     ],
 )
-def test_who_names_events_gets_them(client: httpx.Client, accept: str, given: str) -> None:
+def test_events_are_streamed_if_the_client_prefers_it(
+    client: httpx.Client, accept: str, content_type: str
+) -> None:
     response = client.get("/events?wait=0", headers={"accept": accept})
-    assert (response.status_code, response.headers["content-type"]) == (200, given)
+    assert (response.status_code, response.headers["content-type"]) == (200, content_type)
 
 
-def test_errors_in_the_form_that_the_client_accepts(client: httpx.Client) -> None:
+def test_errors_have_a_media_type_that_the_client_accepts(client: httpx.Client) -> None:
     page = client.get("/nowhere", headers={"accept": "text/html"})
     assert page.headers["content-type"] == "text/html; charset=UTF-8"
     text = client.get("/nowhere", headers={"accept": "image/png"})
@@ -194,7 +200,7 @@ def test_errors_in_the_form_that_the_client_accepts(client: httpx.Client) -> Non
 
 
 @pytest.mark.parametrize("length", ["hi mom", "-4", "1.5"])
-def test_a_content_length_that_is_none(client: httpx.Client, length: str) -> None:
+def test_an_invalid_content_length_is_refused(client: httpx.Client, length: str) -> None:
     headers = {"content-type": "application/json", "content-length": length}
     request = client.build_request("POST", "/resource_providers", content=b"{}")
     request.headers.update(headers)
@@ -221,15 +227,15 @@ def test_a_content_length_that_is_none(client: httpx.Client, length: str) -> Non
         ("PUT", "/traits/CUSTOM_A%0a"),
     ],
 )
-def test_strange_addresses(client: httpx.Client, method: str, path: str) -> None:
+def test_malformed_addresses_are_refused(client: httpx.Client, method: str, path: str) -> None:
     assert client.request(method, path).status_code in (400, 404)
 
 
 @pytest.fixture(scope="module")
 def provider(application: assembly.Application) -> str:
     with client_of(application) as client:
-        made = client.post("/resource_providers", json={"name": "subject"})
-    return str(made.json()["uuid"])
+        created = client.post("/resource_providers", json={"name": "subject"})
+    return str(created.json()["uuid"])
 
 
 @pytest.mark.parametrize(
@@ -246,7 +252,9 @@ def provider(application: assembly.Application) -> str:
         '{"VCPU": {"total": true}}',
     ],
 )
-def test_strange_inventories(client: httpx.Client, provider: str, inventories: str) -> None:
+def test_invalid_inventories_are_refused(
+    client: httpx.Client, provider: str, inventories: str
+) -> None:
     response = client.put(
         f"/resource_providers/{provider}/inventories",
         content=f'{{"resource_provider_generation": 0, "inventories": {inventories}}}',
@@ -258,7 +266,9 @@ def test_strange_inventories(client: httpx.Client, provider: str, inventories: s
 @pytest.mark.parametrize(
     "generation", ["1e30", "99999999999999999999", "-1", "9223372036854775807"]
 )
-def test_strange_generations(client: httpx.Client, provider: str, generation: str) -> None:
+def test_invalid_generations_are_refused(
+    client: httpx.Client, provider: str, generation: str
+) -> None:
     response = client.put(
         f"/resource_providers/{provider}/inventories",
         content=f'{{"resource_provider_generation": {generation}, "inventories": {{}}}}',
@@ -280,14 +290,14 @@ def test_strange_generations(client: httpx.Client, provider: str, generation: st
         '"name"',
     ],
 )
-def test_strange_providers(client: httpx.Client, body: str) -> None:
+def test_invalid_providers_are_refused(client: httpx.Client, body: str) -> None:
     response = client.post(
         "/resource_providers", content=body, headers={"content-type": "application/json"}
     )
     assert response.status_code == 400
 
 
-def test_strange_consumers(client: httpx.Client, provider: str) -> None:
+def test_invalid_consumers_are_refused(client: httpx.Client, provider: str) -> None:
     consumer = {
         "allocations": {provider: {"resources": {"VCPU": 1}}},
         "project_id": "p",
@@ -296,19 +306,19 @@ def test_strange_consumers(client: httpx.Client, provider: str) -> None:
         "consumer_type": "T",
     }
     dashes = "-" * 36
-    spelled = [A.replace("1", "a"), A.replace("1", "A")]
+    spellings = [A.replace("1", "a"), A.replace("1", "A")]
     assert client.post("/allocations", json={dashes: consumer}).status_code == 400
-    assert client.post("/allocations", json=dict.fromkeys(spelled, consumer)).status_code == 400
+    assert client.post("/allocations", json=dict.fromkeys(spellings, consumer)).status_code == 400
     elsewhere = {**consumer, "allocations": {dashes: {"resources": {"VCPU": 1}}}}
     assert client.put(f"/allocations/{A}", json=elsewhere).status_code == 400
 
 
 # ---------------------------------------------------------------------------------------------
-# When something breaks
+# Failures
 
 
 def broken_application(error: Exception) -> assembly.Application:
-    """The application on a service that fails with this error, whatever is asked."""
+    """The application on a service that fails with this error, whatever is called."""
     from roost.api.application import create_application
 
     class Broken:
@@ -320,7 +330,7 @@ def broken_application(error: Exception) -> assembly.Application:
     return create_application(Broken())  # type: ignore[arg-type]
 
 
-def test_what_nobody_expected_is_logged_and_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unexpected_error_is_logged_and_not_shown(caplog: pytest.LogCaptureFixture) -> None:
     with (
         caplog.at_level(logging.ERROR),
         client_of(broken_application(RuntimeError("secret"))) as client,
@@ -332,7 +342,7 @@ def test_what_nobody_expected_is_logged_and_not_shown(caplog: pytest.LogCaptureF
     assert "secret" in caplog.text
 
 
-def test_a_database_that_is_away() -> None:
+def test_an_unavailable_database_is_a_503() -> None:
     with client_of(broken_application(Unavailable("host db is down"))) as client:
         response = client.get("/resource_providers")
     assert response.status_code == 503
@@ -340,8 +350,8 @@ def test_a_database_that_is_away() -> None:
     assert "db" not in error_of(response)["detail"]
 
 
-class Started:
-    """What a WSGI server remembers of a response."""
+class StartResponse:
+    """The callable of a WSGI server that takes the status of a response."""
 
     status = ""
 
@@ -358,7 +368,7 @@ def test_the_application_is_built_once_and_by_the_first_request() -> None:
 
     lazy = assembly.LazyApplication(build)
     assert built == []
-    threads = [threading.Thread(target=lazy, args=({}, Started())) for _ in range(8)]
+    threads = [threading.Thread(target=lazy, args=({}, StartResponse())) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -366,7 +376,7 @@ def test_the_application_is_built_once_and_by_the_first_request() -> None:
     assert built == [1]
 
 
-def test_a_keystone_that_is_not_configured_is_refused(
+def test_missing_settings_of_keystone_are_refused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def build() -> assembly.Application:
@@ -375,7 +385,8 @@ def test_a_keystone_that_is_not_configured_is_refused(
 
     with pytest.raises(SettingsError, match="set auth_type"):
         build()
-    # A server that has loaded us already gets an answer, and its operator the reason.
+    # If the application is built by the first request, the client gets a 503, and the log the
+    # reason.
     with client_of(assembly.LazyApplication(build)) as client:
         assert client.get("/resource_providers").status_code == 503
     assert "set auth_type" in caplog.text
@@ -391,7 +402,7 @@ def test_a_keystone_that_is_not_configured_is_refused(
         ("mysql://localhost/placement", "pip install 'roost[mysql]'"),
     ],
 )
-def test_a_database_url_that_cannot_be_used_is_a_503_and_the_process_stays_alive(
+def test_an_unusable_database_url_is_a_503_and_the_process_stays_alive(
     url: str, reason: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for module in ("psycopg", "pymysql"):

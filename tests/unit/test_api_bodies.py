@@ -9,7 +9,7 @@ from roost.api.schemas import inventories, resource_classes
 ANYTHING: dict[str, object] = {}
 
 
-def refused(body: bytes) -> str:
+def refusal_of(body: bytes) -> str:
     with pytest.raises(HttpError) as caught:
         bodies.read(body, ANYTHING)
     assert caught.value.status == 400
@@ -36,11 +36,11 @@ def refused(body: bytes) -> str:
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "Malformed JSON: nested too deeply"),
     ],
 )
-def test_strange_json(body: bytes, message: str) -> None:
-    assert refused(body).startswith(message)
+def test_malformed_json_is_refused(body: bytes, message: str) -> None:
+    assert refusal_of(body).startswith(message)
 
 
-def test_what_is_not_strange() -> None:
+def test_unusual_but_valid_json_is_read() -> None:
     body = b'{"a": [1, 1.5, -3, null, "\\u00e9\\ud83d\\ude00"], "b": 9223372036854775807}'
     value = bodies.read(body, ANYTHING)
     assert value == {"a": [1, 1.5, -3, None, "é\U0001f600"], "b": 2**63 - 1}
@@ -51,7 +51,7 @@ def test_many_small_objects_are_not_deep() -> None:
     assert len(bodies.decode(body)) == 1000
 
 
-def test_the_words_of_jsonschema() -> None:
+def test_schema_errors_have_the_wording_of_jsonschema() -> None:
     with pytest.raises(HttpError) as caught:
         bodies.read(b'{"resource_class": "DISK_GB", "total": 0}', inventories.POST)
     assert caught.value.message == (
@@ -67,7 +67,7 @@ def test_a_name_must_not_end_in_a_newline() -> None:
         bodies.read(b'{"name": "CUSTOM_A\\n"}', resource_classes.BODY)
 
 
-def test_what_is_missing_is_said_before_what_is_wrong_with_the_body() -> None:
+def test_a_missing_resource_is_reported_before_an_invalid_body() -> None:
     def missing() -> None:
         raise HttpError(404)
 
@@ -75,16 +75,16 @@ def test_what_is_missing_is_said_before_what_is_wrong_with_the_body() -> None:
         with pytest.raises(HttpError) as caught:
             bodies.read(body, {"type": "object"}, check_exists=missing)
         assert caught.value.status == 404
-    # Nobody looks for it if there is nothing to say.
+    # With a valid body the check does not run.
     assert bodies.read(b"{}", {"type": "object"}, check_exists=missing) == {}
 
 
 @pytest.mark.parametrize(("value", "number"), [(1, 1), (1.0, 1), (-2.0, -2)])
-def test_whole(value: float, number: int) -> None:
+def test_whole_numbers_become_integers(value: float, number: int) -> None:
     assert bodies.to_integer(value) == number
     assert type(bodies.to_integer(value)) is int
 
 
-def test_whole_but_too_large() -> None:
+def test_whole_numbers_that_are_too_large_are_refused() -> None:
     with pytest.raises(HttpError, match="too large"):
         bodies.to_integer(1e30)

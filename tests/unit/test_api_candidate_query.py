@@ -1,4 +1,4 @@
-"""POST /allocation_candidates reads as GET does."""
+"""POST /allocation_candidates means the same as GET; and cursors of pages."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -17,7 +17,7 @@ from tests.support.names import uid
 UUID = uid("somebody")
 
 
-def posted(body: dict[str, Any]) -> CandidateQuery:
+def parse_body(body: dict[str, Any]) -> CandidateQuery:
     return candidate_query.parse_parameters(parameters_of(body), VERSION_MAX, extended=True)
 
 
@@ -71,21 +71,23 @@ def posted(body: dict[str, Any]) -> CandidateQuery:
         ),
     ],
 )
-def test_a_body_is_a_query(query: list[tuple[str, str]], body: dict[str, Any]) -> None:
-    assert posted(body) == candidate_query.parse(urlencode(query), VERSION_MAX)
+def test_a_body_means_the_same_as_a_query_string(
+    query: list[tuple[str, str]], body: dict[str, Any]
+) -> None:
+    assert parse_body(body) == candidate_query.parse(urlencode(query), VERSION_MAX)
 
 
-POSITION = Cursor(turn=3, rank=-0.1, root=UUID)
+CURSOR = Cursor(turn=3, rank=-0.1, root=UUID)
 
 
-def test_a_page_is_found_again() -> None:
+def test_a_cursor_continues_its_request() -> None:
     first = candidate_query.parse("resources=VCPU:1&order=random&limit=5", VERSION_MAX)
     assert first.order is not None
-    token = encode_cursor(first, POSITION)
+    token = encode_cursor(first, CURSOR)
     second = candidate_query.parse(
         f"resources=VCPU:1&order=random&limit=9&after={token}", VERSION_MAX
     )
-    assert second == evolve(first, limit=9, after=POSITION)
+    assert second == evolve(first, limit=9, after=CURSOR)
 
 
 @pytest.mark.parametrize(
@@ -96,13 +98,13 @@ def test_a_page_is_found_again() -> None:
         "resources=VCPU:1&order=random:4",
     ],
 )
-def test_a_page_of_another_request(other: str) -> None:
+def test_a_cursor_of_another_request_is_refused(other: str) -> None:
     query = candidate_query.parse("resources=VCPU:1&order=random:3", VERSION_MAX)
     with pytest.raises(HttpError, match="another request"):
-        candidate_query.parse(f"{other}&after={encode_cursor(query, POSITION)}", VERSION_MAX)
+        candidate_query.parse(f"{other}&after={encode_cursor(query, CURSOR)}", VERSION_MAX)
 
 
-def test_without_a_seed_one_is_drawn() -> None:
+def test_a_random_order_without_a_seed_draws_one() -> None:
     seeds = {
         candidate_query.parse("resources=VCPU:1&order=random", VERSION_MAX).order for _ in range(5)
     }
@@ -112,13 +114,13 @@ def test_without_a_seed_one_is_drawn() -> None:
 
 
 @pytest.mark.parametrize("text", ["resources=VCPU:1", "resources=VCPU:1&color=red"])
-def test_without_extensions_nothing_is_new(text: str) -> None:
-    """Not even the words of a refusal, which quote the names that there are."""
+def test_without_extensions_nothing_changes(text: str) -> None:
+    """Not even the messages of errors, which quote the names of all parameters."""
 
-    def told(version: Version) -> object:
+    def result(version: Version) -> object:
         try:
             return candidate_query.parse(text, version)
         except HttpError as error:
             return str(error)
 
-    assert told(VERSION_MAX) == told(Version(1, 38))
+    assert result(VERSION_MAX) == result(Version(1, 38))

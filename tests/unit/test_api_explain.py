@@ -15,7 +15,7 @@ from tests.support.names import uid
 from tests.support.world import build, load, provider, put_allocations
 
 EXPLAIN = "/allocation_candidates/explain"
-PAGE = (Path(__file__).parents[2] / "docs" / "beyond.md").read_text()
+DOCUMENTATION = (Path(__file__).parents[2] / "docs" / "beyond.md").read_text()
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def client(tmp_path: Path) -> Iterator[httpx.Client]:
         yield client
 
 
-def small_cloud(client: httpx.Client) -> None:
+def load_small_cloud(client: httpx.Client) -> None:
     load(
         build(
             provider("host1", {"VCPU": 4, "MEMORY_MB": 4096}, aggregates=["a"]),
@@ -41,8 +41,8 @@ def small_cloud(client: httpx.Client) -> None:
     )
 
 
-def test_an_explanation(client: httpx.Client) -> None:
-    small_cloud(client)
+def test_an_explanation_has_stages_a_tree_and_relaxations(client: httpx.Client) -> None:
+    load_small_cloud(client)
     found = client.get(f"{EXPLAIN}?resources=VCPU:2,MEMORY_MB:8192&tree={uid('numa1')}").json()
     assert found["verdict"] == "never"
     assert [stage["trees"] for stage in found["stages"]] == [
@@ -79,8 +79,8 @@ def test_an_explanation(client: httpx.Client) -> None:
     )
 
 
-def test_an_explanation_sees_what_was_just_claimed(client: httpx.Client) -> None:
-    small_cloud(client)
+def test_an_explanation_includes_the_latest_claim(client: httpx.Client) -> None:
+    load_small_cloud(client)
     assert client.get(f"{EXPLAIN}?resources=MEMORY_MB:4096").json()["verdict"] == "fits"
     put_allocations(client, "one", {uid("host1"): {"MEMORY_MB": 1024}})
     found = client.get(f"{EXPLAIN}?resources=MEMORY_MB:4096").json()
@@ -98,8 +98,8 @@ def test_an_explanation_sees_what_was_just_claimed(client: httpx.Client) -> None
     ],
 )
 def test_capacity_is_what_can_be_claimed(client: httpx.Client, query: str) -> None:
-    """One after the other, the first candidate each time, until nothing fits."""
-    small_cloud(client)
+    """The first candidate is claimed again and again, until nothing fits."""
+    load_small_cloud(client)
     counted = client.get(f"/capacity?{query}").json()
     assert counted["complete"]
     claimed = 0
@@ -108,28 +108,28 @@ def test_capacity_is_what_can_be_claimed(client: httpx.Client, query: str) -> No
         if not found["allocation_requests"]:
             break
         allocations = found["allocation_requests"][0]["allocations"]
-        taken = {own: each["resources"] for own, each in allocations.items()}
+        taken = {uuid: each["resources"] for uuid, each in allocations.items()}
         put_allocations(client, f"claim {claimed}", taken)
         claimed += 1
         summaries = found["provider_summaries"]
-        for root in {summaries[own]["root_provider_uuid"] for own in taken}:
+        for root in {summaries[uuid]["root_provider_uuid"] for uuid in taken}:
             by_root[root] = by_root.get(root, 0) + 1
     assert counted["count"] == claimed > 0
     assert {tree["uuid"]: tree["count"] for tree in counted["trees"]} == by_root
     assert client.get(f"/capacity?{query}").json() == {"count": 0, "trees": [], "complete": True}
 
 
-def test_capacity_stops_when_its_time_is_over(
+def test_capacity_is_incomplete_when_its_time_is_over(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small_cloud(client)
+    load_small_cloud(client)
     monkeypatch.setattr(candidates, "SECONDS_MAX", -1.0)
     assert client.get("/capacity?resources=VCPU:1").json()["complete"] is False
 
 
 @pytest.mark.parametrize("path", [EXPLAIN, "/capacity"])
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "message"),
     [
         ("", "at least one resources"),
         ("resources=VCPU", "Badly formed resources"),
@@ -144,28 +144,30 @@ def test_capacity_stops_when_its_time_is_over(
         ("resources=VCPU:1&can_split=DISK_GB", "`can_split`"),
     ],
 )
-def test_bad_queries(client: httpx.Client, path: str, query: str, said: str) -> None:
+def test_invalid_queries_are_refused(
+    client: httpx.Client, path: str, query: str, message: str
+) -> None:
     response = client.get(f"{path}?{query}")
     assert response.status_code == 400
-    assert said in response.json()["errors"][0]["detail"]
+    assert message in response.json()["errors"][0]["detail"]
 
 
 @pytest.mark.parametrize(
-    ("tree", "said"),
+    ("tree", "message"),
     [
         ("tree=host", "Expected 'tree' parameter to be a format of uuid. Got: host"),
         (f"tree={uid('nobody')}", f"tree: No resource provider with uuid {uid('nobody')}"),
         (f"tree={uid('a')}&tree={uid('b')}", "'tree' may be specified only once"),
     ],
 )
-def test_bad_trees(client: httpx.Client, tree: str, said: str) -> None:
+def test_invalid_trees_are_refused(client: httpx.Client, tree: str, message: str) -> None:
     response = client.get(f"{EXPLAIN}?resources=VCPU:1&{tree}")
     assert response.status_code == 400
-    assert said in response.json()["errors"][0]["detail"]
+    assert message in response.json()["errors"][0]["detail"]
 
 
 @pytest.mark.parametrize("path", [EXPLAIN, "/capacity"])
-def test_who_may_ask_and_in_which_version(client: httpx.Client, path: str) -> None:
+def test_roles_versions_and_methods_are_checked(client: httpx.Client, path: str) -> None:
     target = f"{path}?resources=VCPU:1"
     assert client.get(target, headers={"x-roles": "reader"}).status_code == 403
     assert client.get(target, headers={"x-roles": "service"}).status_code == 200
@@ -177,10 +179,10 @@ def test_who_may_ask_and_in_which_version(client: httpx.Client, path: str) -> No
     assert client.put(path, json=body).status_code == 405
 
 
-def test_the_extensions_are_named(client: httpx.Client) -> None:
+def test_the_extensions_are_announced(client: httpx.Client) -> None:
     assert {"explain", "capacity"} <= set(client.get("/").json()["extensions"])
 
 
 @pytest.mark.parametrize("kind", tuple(RuleKind))
 def test_every_kind_of_rule_is_documented(kind: str) -> None:
-    assert f"| `{kind}` |" in PAGE
+    assert f"| `{kind}` |" in DOCUMENTATION

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from roost import errors as refusals
+from roost import errors
 from roost.api import versions
 from roost.api.access import authentication
 from roost.api.http import error_response, error_table, error_wording
@@ -28,7 +28,7 @@ from roost.api.routes import ROUTES
         ("1.7", "1.0"),
     ],
 )
-def test_negotiate(header: str | None, version: str) -> None:
+def test_the_version_is_negotiated(header: str | None, version: str) -> None:
     assert str(versions.negotiate(header)) == version
 
 
@@ -41,7 +41,7 @@ def test_negotiate(header: str | None, version: str) -> None:
         ("placement 1.2.3", 400, "Invalid microversion: invalid version string: 1.2.3"),
     ],
 )
-def test_negotiate_refused(header: str, status: int, message: str) -> None:
+def test_invalid_versions_are_refused(header: str, status: int, message: str) -> None:
     with pytest.raises(HttpError) as caught:
         versions.negotiate(header)
     assert caught.value.status == status
@@ -63,7 +63,7 @@ def body_of(error: HttpError, **facts: str) -> dict[str, object]:
     return decoded
 
 
-def test_json_error() -> None:
+def test_errors_are_rendered_as_json() -> None:
     assert body_of(HttpError(409, "a\nb", "placement.concurrent_update")) == {
         "errors": [
             {
@@ -77,7 +77,7 @@ def test_json_error() -> None:
     }
 
 
-def test_json_error_that_quotes_the_request() -> None:
+def test_an_error_may_quote_the_request() -> None:
     error = HttpError(405, "The method specified is not allowed for this resource.")
     detail = body_of(error, method="DELETE")["errors"][0]["detail"]  # type: ignore[index]
     assert detail == (
@@ -86,11 +86,11 @@ def test_json_error_that_quotes_the_request() -> None:
     )
 
 
-def test_unauthorized_has_another_form() -> None:
+def test_unauthorized_has_a_different_body() -> None:
     assert set(body_of(HttpError(401))) == {"message", "code", "title"}
 
 
-def test_html_and_plain_errors() -> None:
+def test_errors_are_rendered_as_html_and_plain_text() -> None:
     error = HttpError(404, "<none>")
     page, kind = error_response.render(error, RequestFacts(), HTML, "req-1", with_code=False)
     assert kind == "text/html; charset=UTF-8"
@@ -101,45 +101,48 @@ def test_html_and_plain_errors() -> None:
     assert text == b"404 Not Found\n\nThe resource could not be found.\n\n <none>  "
 
 
-def every_refusal(kind: type[refusals.RoostError]) -> list[type[refusals.RoostError]]:
-    return [kind, *(more for child in kind.__subclasses__() for more in every_refusal(child))]
+def error_and_subclasses(kind: type[errors.RoostError]) -> list[type[errors.RoostError]]:
+    return [
+        kind,
+        *(more for child in kind.__subclasses__() for more in error_and_subclasses(child)),
+    ]
 
 
-@pytest.mark.parametrize("kind", every_refusal(refusals.BadRequest))
-def test_bad_requests_are_400(kind: type[refusals.RoostError]) -> None:
+@pytest.mark.parametrize("kind", error_and_subclasses(errors.BadRequest))
+def test_bad_requests_are_400(kind: type[errors.RoostError]) -> None:
     assert error_table.entry_for(kind.__new__(kind)).status == 400
 
 
-@pytest.mark.parametrize("kind", every_refusal(refusals.NotFound))
-def test_what_is_not_found_is_404(kind: type[refusals.RoostError]) -> None:
+@pytest.mark.parametrize("kind", error_and_subclasses(errors.NotFound))
+def test_not_found_errors_are_404(kind: type[errors.RoostError]) -> None:
     assert error_table.entry_for(kind.__new__(kind)).status == 404
 
 
-@pytest.mark.parametrize("kind", every_refusal(refusals.Conflict))
-def test_conflicts_are_409(kind: type[refusals.RoostError]) -> None:
+@pytest.mark.parametrize("kind", error_and_subclasses(errors.Conflict))
+def test_conflicts_are_409(kind: type[errors.RoostError]) -> None:
     assert error_table.entry_for(kind.__new__(kind)).status == 409
 
 
-def test_unavailable_says_when_to_try_again_and_nothing_of_the_inside() -> None:
-    error = error_table.to_http(refusals.Unavailable("password of the database: secret"))
+def test_unavailable_has_retry_after_and_no_details() -> None:
+    error = error_table.to_http(errors.Unavailable("password of the database: secret"))
     assert error.status == 503
     assert error.headers == {"retry-after": "1"}
     assert error.message == ""
 
 
-def test_wording() -> None:
+def test_handlers_may_reword_errors() -> None:
     wordings: error_wording.ErrorWordings = {
-        refusals.NotFound: error_wording.ErrorWording(sentence="Cannot {verb}: {error}", status=400)
+        errors.NotFound: error_wording.ErrorWording(sentence="Cannot {verb}: {error}", status=400)
     }
     with (
         pytest.raises(HttpError) as caught,
         error_wording.reword_errors(wordings, verb="sing"),
     ):
-        raise refusals.TraitNotFound("T{}")
+        raise errors.TraitNotFound("T{}")
     assert caught.value.status == 400
     assert caught.value.message == "Cannot sing: No such trait(s): T{}."
-    with pytest.raises(refusals.UnknownTrait), error_wording.reword_errors(wordings, verb="sing"):
-        raise refusals.UnknownTrait(["T"])
+    with pytest.raises(errors.UnknownTrait), error_wording.reword_errors(wordings, verb="sing"):
+        raise errors.UnknownTrait(["T"])
 
 
 # ---------------------------------------------------------------------------------------------
@@ -152,13 +155,13 @@ def identity(**headers: str) -> authentication.Identity:
     )
 
 
-def test_no_token() -> None:
+def test_a_missing_token_is_unauthorized() -> None:
     with pytest.raises(HttpError) as caught:
         identity()
     assert caught.value.status == 401
 
 
-def test_tokens() -> None:
+def test_tokens_and_headers_make_an_identity() -> None:
     assert identity(x_auth_token="admin").roles == {"admin"}
     assert identity(x_auth_token="user").roles == frozenset()
     assert identity(x_auth_token="user").project == "user"
@@ -173,11 +176,11 @@ def test_tokens() -> None:
 # Routes
 
 
-def test_only_the_root_is_for_everybody() -> None:
+def test_only_the_root_has_no_rule() -> None:
     assert [route.path for route in ROUTES if route.rule is None] == ["/"]
 
 
-def test_one_method_is_one_handler_in_each_version() -> None:
+def test_each_version_has_one_handler_for_a_method_and_path() -> None:
     for minor in range(40):
         known = [(r.method, r.path) for r in ROUTES if r.since <= (1, minor) <= r.until]
         assert len(known) == len(set(known))

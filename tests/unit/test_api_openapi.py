@@ -1,4 +1,4 @@
-"""The OpenAPI document is valid, and speaks of everything that the tables have."""
+"""The OpenAPI document is valid, and describes every route."""
 
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -15,21 +15,21 @@ def test_the_document_is_valid() -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
-def test_every_route_is_in_it(route: Route) -> None:
+def test_every_route_is_described(route: Route) -> None:
     operation = DOCUMENT["paths"][route.path][route.method.lower()]
     names = {parameter["name"] for parameter in operation["parameters"] if "name" in parameter}
     assert {name.strip("{}") for name in route.path.split("/") if "{" in name} <= names
     assert operation.get("security") == ([] if route.rule is None else None)
 
 
-def test_nothing_else_is_in_it() -> None:
+def test_nothing_else_is_described() -> None:
     routes = {(route.path, route.method.lower()) for route in ROUTES}
-    beside = {(route.path, "get") for route in OPEN_ROUTES}
+    open_routes = {(route.path, "get") for route in OPEN_ROUTES}
     paths = DOCUMENT["paths"].items()
-    assert {(path, method) for path, methods in paths for method in methods} == routes | beside
+    assert {(path, method) for path, methods in paths for method in methods} == routes | open_routes
 
 
-def test_it_has_every_body_and_query() -> None:
+def test_every_body_and_query_is_described() -> None:
     for route in ROUTES:
         operation = DOCUMENT["paths"][route.path][route.method.lower()]
         if route.body is not None:
@@ -38,9 +38,11 @@ def test_it_has_every_body_and_query() -> None:
         assert bool(parameters) == (route.query is not None)
 
 
-def test_what_is_sent_without_a_body() -> None:
-    sent = [route for route in ROUTES if route.method in ("POST", "PUT") and route.body is None]
-    assert [(route.path, route.since) for route in sent] == [
+def test_only_names_are_put_without_a_body() -> None:
+    without_body = [
+        route for route in ROUTES if route.method in ("POST", "PUT") and route.body is None
+    ]
+    assert [(route.path, route.since) for route in without_body] == [
         ("/resource_classes/{name}", (1, 7)),
         ("/traits/{name}", (1, 6)),
     ]
@@ -62,7 +64,7 @@ def test_extensions_are_marked() -> None:
     }
 
 
-def test_forms_of_a_body_follow_each_other() -> None:
+def test_the_schemas_of_a_body_cover_consecutive_versions() -> None:
     content = DOCUMENT["paths"]["/allocations/{consumer_uuid}"]["put"]["requestBody"]["content"]
     forms = content["application/json"]["schema"]["anyOf"]
     assert [tuple(form["x-openstack"].values()) for form in forms] == [
@@ -75,14 +77,14 @@ def test_forms_of_a_body_follow_each_other() -> None:
     ]
 
 
-def test_a_body_that_is_no_longer_sent() -> None:
+def test_a_body_that_later_versions_do_not_send_is_optional() -> None:
     body = DOCUMENT["paths"]["/resource_classes/{name}"]["put"]["requestBody"]
     assert body["required"] is False
     form = body["content"]["application/json"]["schema"]
     assert form["x-openstack"] == {"min-ver": "1.2", "max-ver": "1.6"}
 
 
-def test_parameters_say_since_when_there_are() -> None:
+def test_parameters_have_a_minimum_version() -> None:
     parameters = {
         parameter["name"]: parameter
         for parameter in DOCUMENT["paths"]["/allocation_candidates"]["get"]["parameters"]
@@ -90,10 +92,10 @@ def test_parameters_say_since_when_there_are() -> None:
     }
     assert parameters["limit"]["x-openstack"]["min-ver"] == "1.16"
     assert parameters["resources"]["x-openstack"]["suffix"] == "[a-zA-Z0-9_-]{1,64}"
-    # It was, before there were groups without resources.
+    # It was required before there were groups without resources.
     assert parameters["resources"]["required"] is False
 
 
-def test_it_says_where_the_api_is() -> None:
+def test_the_document_has_the_url_of_the_api() -> None:
     assert DOCUMENT["servers"] == [{"url": "/placement"}]
     assert openapi.document(())["servers"] == [{"url": "/"}]

@@ -1,4 +1,4 @@
-"""Who may do what: defaults, policy files, and what a decision costs."""
+"""Policy: default rules, policy files, and the cost of a decision."""
 
 import os
 from pathlib import Path
@@ -28,12 +28,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are looked at for every decision."""
+def polled_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The policy files are checked for changes before every decision."""
     monkeypatch.setattr(policy_module, "POLL_SECONDS", -1.0)
 
 
-def sender(*roles: str, project: str | None = "one", system_scope: str | None = None) -> Identity:
+def identity_with(
+    *roles: str, project: str | None = "one", system_scope: str | None = None
+) -> Identity:
     return Identity(user="user", project=project, roles=frozenset(roles), system_scope=system_scope)
 
 
@@ -79,97 +81,99 @@ def test_every_route_has_a_documented_rule() -> None:
         ({"member"}, USAGES, False, False),
     ],
 )
-def test_defaults(folder: Path, roles: set[str], rule: str, new: bool, old: bool) -> None:
-    assert allows(policy_of(load_settings()), sender(*roles), rule) is new
+def test_default_rules(folder: Path, roles: set[str], rule: str, new: bool, old: bool) -> None:
+    assert allows(policy_of(load_settings()), identity_with(*roles), rule) is new
     (folder / "placement.conf").write_text(OLD_DEFAULTS)
-    assert allows(policy_of(load_settings()), sender(*roles), rule) is old
+    assert allows(policy_of(load_settings()), identity_with(*roles), rule) is old
 
 
-def test_readers_see_their_own_project_alone() -> None:
+def test_readers_see_only_their_own_project() -> None:
     policy = policy_of(load_settings())
-    assert allows(policy, sender("reader"), USAGES, "one")
-    assert not allows(policy, sender("reader"), USAGES, "two")
-    assert not allows(policy, sender("reader"), USAGES, None)
+    assert allows(policy, identity_with("reader"), USAGES, "one")
+    assert not allows(policy, identity_with("reader"), USAGES, "two")
+    assert not allows(policy, identity_with("reader"), USAGES, None)
 
 
-def test_a_token_for_the_system_is_of_the_wrong_scope() -> None:
-    identity = sender("admin", project=None, system_scope="all")
+def test_a_system_scoped_token_is_refused() -> None:
+    system_admin = identity_with("admin", project=None, system_scope="all")
     with pytest.raises(HttpError) as refusal:
-        policy_of(load_settings()).check(identity, LIST, None)
+        policy_of(load_settings()).check(system_admin, LIST, None)
     assert refusal.value.message == LIST
 
 
-def test_an_edit_counts_without_a_restart(folder: Path, at_once: None) -> None:
+def test_an_edited_policy_file_takes_effect_without_a_restart(
+    folder: Path, polled_always: None
+) -> None:
     path = folder / "policy.yaml"
     (folder / "placement.conf").write_text("")
     policy = policy_of(load_settings())
-    assert not allows(policy, sender("member"), LIST)
+    assert not allows(policy, identity_with("member"), LIST)
     path.write_text(f'"{LIST}": "role:member"\n')
-    assert allows(policy, sender("member"), LIST)
-    assert not allows(policy, sender("admin"), LIST)
+    assert allows(policy, identity_with("member"), LIST)
+    assert not allows(policy, identity_with("admin"), LIST)
     path.unlink()
-    assert not allows(policy, sender("member"), LIST)
+    assert not allows(policy, identity_with("member"), LIST)
 
 
-def test_rules_beside_the_file(folder: Path, at_once: None) -> None:
+def test_rules_in_the_policy_directory_take_effect(folder: Path, polled_always: None) -> None:
     (folder / "placement.conf").write_text("")
     (folder / "policy.d").mkdir()
     policy = policy_of(load_settings())
     (folder / "policy.d" / "ours.yaml").write_text(f'"{LIST}": "user_id:user"\n')
-    assert allows(policy, sender(), LIST)
+    assert allows(policy, identity_with(), LIST)
 
 
-def test_a_folder_that_is_a_file_is_refused_at_start(folder: Path) -> None:
+def test_a_policy_directory_that_is_a_file_is_refused_at_start(folder: Path) -> None:
     (folder / "placement.conf").write_text("")
     (folder / "policy.d").write_text("")
     with pytest.raises(SettingsError, match="is not a directory"):
         policy_of(load_settings())
 
 
-def test_a_folder_that_becomes_a_file_leaves_the_rules_as_they_were(
-    folder: Path, at_once: None
+def test_a_policy_directory_that_becomes_a_file_leaves_the_rules_as_they_were(
+    folder: Path, polled_always: None
 ) -> None:
     (folder / "placement.conf").write_text("")
-    beside = folder / "policy.d"
-    beside.mkdir()
+    directory = folder / "policy.d"
+    directory.mkdir()
     policy = policy_of(load_settings())
-    assert allows(policy, sender("service"), LIST)
-    beside.rmdir()
-    assert allows(policy, sender("service"), LIST)
-    beside.write_text("")
-    assert allows(policy, sender("service"), LIST)
+    assert allows(policy, identity_with("service"), LIST)
+    directory.rmdir()
+    assert allows(policy, identity_with("service"), LIST)
+    directory.write_text("")
+    assert allows(policy, identity_with("service"), LIST)
 
 
-def test_a_file_that_makes_no_sense(
-    folder: Path, at_once: None, caplog: pytest.LogCaptureFixture
+def test_a_malformed_policy_file_leaves_the_rules_as_they_were(
+    folder: Path, polled_always: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """At start it is refused; later the rules stay as they were."""
+    """At start it is refused; later it is ignored."""
     path = folder / "policy.yaml"
     (folder / "placement.conf").write_text("")
     policy = policy_of(load_settings())
     path.write_text('"placement: [')
-    assert allows(policy, sender("admin"), LIST)
-    assert not allows(policy, sender("member"), LIST)
+    assert allows(policy, identity_with("admin"), LIST)
+    assert not allows(policy, identity_with("member"), LIST)
     assert "the policy stays as it was" in caplog.text
     with pytest.raises(SettingsError, match="policy"):
         policy_of(load_settings())
 
 
-def test_a_decision_reads_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cached_decision_reads_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = policy_of(Settings())
-    assert allows(policy, sender("admin"), LIST)
+    assert allows(policy, identity_with("admin"), LIST)
 
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("the decision was known")
 
     monkeypatch.setattr(policy._enforcer, "authorize", fail)
     monkeypatch.setattr(os, "stat", fail)
-    assert allows(policy, sender("admin"), LIST)
+    assert allows(policy, identity_with("admin"), LIST)
 
 
-def test_decisions_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_cached_decisions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policy_module, "CACHED_DECISIONS_MAX", 10)
     policy = policy_of(Settings())
     for number in range(100):
-        assert not allows(policy, sender("reader"), USAGES, str(number))
+        assert not allows(policy, identity_with("reader"), USAGES, str(number))
     assert len(policy._decisions) <= 10

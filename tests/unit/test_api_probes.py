@@ -1,4 +1,4 @@
-"""The paths beside the API, in this process."""
+"""The paths that need no token: probes, metrics and the OpenAPI document."""
 
 import threading
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def client(application: assembly.Application) -> Iterator[httpx.Client]:
 
 
 @pytest.mark.parametrize("path", sorted(OPEN_PATHS))
-def test_no_token_and_no_version_is_asked_for(client: httpx.Client, path: str) -> None:
+def test_no_token_and_no_version_is_needed(client: httpx.Client, path: str) -> None:
     for headers in ({}, {"openstack-api-version": "nonsense", "accept": "image/png"}):
         response = client.get(path, headers=headers)
         assert response.status_code == 200
@@ -50,34 +50,34 @@ def test_no_token_and_no_version_is_asked_for(client: httpx.Client, path: str) -
 
 @pytest.mark.parametrize("path", sorted(OPEN_PATHS))
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
-def test_get_only(client: httpx.Client, path: str, method: str) -> None:
+def test_only_get_is_allowed(client: httpx.Client, path: str, method: str) -> None:
     response = client.request(method, path)
     assert response.status_code == 405
     assert response.headers["allow"] == "GET"
 
 
-def test_under_a_prefix(application: assembly.Application) -> None:
+def test_the_paths_work_under_a_prefix(application: assembly.Application) -> None:
     with client_of(application, script_name="/placement") as client:
         assert client.get("/livez").json() == {"status": "alive"}
         assert client.get("/openapi.json").json()["servers"] == [{"url": "/placement"}]
 
 
-def test_ready(client: httpx.Client) -> None:
+def test_readiness_lists_its_checks(client: httpx.Client) -> None:
     assert client.get("/readyz").json() == {
         "status": "ready",
         "checks": {"database": "ok", "index": "ok"},
     }
 
 
-def test_metrics_are_what_prometheus_reads(client: httpx.Client) -> None:
+def test_metrics_are_in_the_format_of_prometheus(client: httpx.Client) -> None:
     response = client.get("/metrics")
     assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
     names = {family.name for family in text_string_to_metric_families(response.text)}
     assert {"roost_http_requests", "roost_build_info", "process_resident_memory_bytes"} <= names
 
 
-def test_while_the_database_is_away(tmp_path: Path) -> None:
-    """The application is there before its database, and does not have to be started again."""
+def test_the_application_starts_before_its_database(tmp_path: Path) -> None:
+    """It works as soon as the database does, without a restart."""
     folder = tmp_path / "later"
     application = assembly.build_application(
         settings=SETTINGS, database_url=f"sqlite:///{folder}/roost.db", sync=True
@@ -100,11 +100,11 @@ def test_while_the_database_is_away(tmp_path: Path) -> None:
 
 
 class SlowRoost:
-    """A service whose steps take as long as they are let."""
+    """A service that does not catch up before the test allows it."""
 
     def __init__(self) -> None:
         self.store = self
-        self.go = threading.Event()
+        self.may_catch_up = threading.Event()
         self.opened = 0
 
     def open(self) -> None:
@@ -114,18 +114,18 @@ class SlowRoost:
         pass
 
     def catch_up(self) -> None:
-        assert self.go.wait(30)
+        assert self.may_catch_up.wait(30)
 
 
-def test_readiness_has_a_bound() -> None:
+def test_readiness_answers_within_a_bounded_time() -> None:
     roost = SlowRoost()
     readiness = Readiness(roost, seconds_max=0.05)  # type: ignore[arg-type]
     waiting = {"database": "ok", "index": "no answer yet"}
     assert readiness.check() == waiting
-    # The question is still being asked, and is not asked twice.
+    # The first check is still running, so no second one begins.
     assert readiness.check() == waiting
     assert roost.opened == 1
-    roost.go.set()
+    roost.may_catch_up.set()
     readiness = Readiness(roost)  # type: ignore[arg-type]
     assert readiness.check() == {"database": "ok", "index": "ok"}
     assert readiness.check() == {"database": "ok", "index": "ok"}
@@ -136,7 +136,7 @@ def test_readiness_has_a_bound() -> None:
     ("error", "found"),
     [(Unavailable("host db.example is down"), "unavailable"), (RuntimeError("odd"), "failed")],
 )
-def test_an_index_that_cannot_follow(error: Exception, found: str) -> None:
+def test_an_index_that_cannot_catch_up_is_not_ready(error: Exception, found: str) -> None:
     class Failing(SlowRoost):
         def catch_up(self) -> None:
             raise error

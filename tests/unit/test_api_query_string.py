@@ -1,4 +1,4 @@
-"""Query strings: what each parameter means in which version, and what is refused how."""
+"""Query strings: the meaning of each parameter by version, and the messages of refusals."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def parse(text: str, minor: int = VERSION_MAX.minor) -> CandidateQuery:
     return candidate_query.parse(text, Version(1, minor))
 
 
-def refusal(text: str, minor: int = VERSION_MAX.minor) -> HttpError:
+def refusal_of(text: str, minor: int = VERSION_MAX.minor) -> HttpError:
     with pytest.raises(HttpError) as caught:
         parse(text, minor)
     assert caught.value.status == 400
@@ -29,7 +29,7 @@ def parse_providers(text: str, version: Version) -> ProviderQuery:
     return providers.parse_query(query_string.parse(text, listing(version)), version)
 
 
-def refused_providers(text: str, minor: int = VERSION_MAX.minor) -> str:
+def refusal_of_providers(text: str, minor: int = VERSION_MAX.minor) -> str:
     with pytest.raises(HttpError) as caught:
         parse_providers(text, Version(1, minor))
     assert caught.value.status == 400
@@ -40,7 +40,7 @@ def refused_providers(text: str, minor: int = VERSION_MAX.minor) -> str:
 # What the parameters mean
 
 
-def test_one_group() -> None:
+def test_the_parameters_of_one_group() -> None:
     query = parse(f"{VCPU},MEMORY_MB:512&required=A,!B&member_of=in:{A},{B}&in_tree={A}&limit=3")
     group = RequestGroup(
         resources={"VCPU": 1, "MEMORY_MB": 512},
@@ -51,26 +51,26 @@ def test_one_group() -> None:
     assert query == CandidateQuery(groups=(group,), limit=3)
 
 
-def test_groups_by_suffix_with_the_unsuffixed_first() -> None:
+def test_groups_are_sorted_by_suffix_with_the_unsuffixed_first() -> None:
     query = parse(f"resources_B=VCPU:2&resources1=VGPU:1&required1=T&{VCPU}&group_policy=isolate")
     assert [group.suffix for group in query.groups] == ["", "_B", "1"]
     assert query.groups[2].traits == TraitRule(required=(frozenset("T"),))
     assert query.isolate
 
 
-def test_any_of_several_traits_and_repetition() -> None:
+def test_required_may_be_repeated_and_have_alternatives() -> None:
     query = parse(f"{VCPU}&required=in:A,B&required=C,!D&required=C")
     assert query.groups[0].traits == TraitRule(
         required=(frozenset("AB"), frozenset("C")), forbidden=frozenset("D")
     )
 
 
-def test_white_space_around_values_of_a_folded_query_string() -> None:
+def test_white_space_around_values_is_ignored() -> None:
     folded = parse("resources1=VCPU:1 &required1=A,B &same_subtree=1 ")
     assert folded == parse("resources1=VCPU:1&required1=A,B&same_subtree=1")
 
 
-def test_before_repetition_had_a_meaning_the_last_required_counts() -> None:
+def test_before_1_39_the_last_required_counts() -> None:
     assert parse(f"{VCPU}&required=A&required=B", 38).groups[0].traits.required == (frozenset("B"),)
 
 
@@ -79,9 +79,9 @@ def test_forbidden_aggregates() -> None:
     assert rule == AggregateRule(required=(frozenset({A}),), forbidden=frozenset({A, B}))
 
 
-def test_uuids_are_taken_in_any_spelling() -> None:
-    spelled = A.replace("-", "").upper()
-    query = parse(f"{VCPU}&in_tree={spelled}&member_of={spelled}")
+def test_uuids_are_accepted_in_any_spelling() -> None:
+    spelling = A.replace("-", "").upper()
+    query = parse(f"{VCPU}&in_tree={spelling}&member_of={spelling}")
     assert query.groups[0].in_tree == A
     assert query.groups[0].aggregates.required == (frozenset({A}),)
 
@@ -101,7 +101,9 @@ def test_root_required() -> None:
     ("minor", "nested_aware", "distinguish_groups"),
     [(28, False, False), (29, True, False), (34, True, True)],
 )
-def test_versions_become_fields(minor: int, nested_aware: bool, distinguish_groups: bool) -> None:
+def test_versions_become_fields_of_the_query(
+    minor: int, nested_aware: bool, distinguish_groups: bool
+) -> None:
     query = parse(VCPU, minor)
     assert query.nested_aware is nested_aware
     assert query.distinguish_groups is distinguish_groups
@@ -114,7 +116,7 @@ def test_repeated_limit_and_policy_take_the_first() -> None:
     assert query.limit == 10
 
 
-def test_a_limit_beyond_all_numbers_is_none() -> None:
+def test_a_huge_limit_is_no_limit() -> None:
     assert parse(f"{VCPU}&limit={'9' * 5000}").limit is None
 
 
@@ -168,8 +170,8 @@ def test_a_limit_beyond_all_numbers_is_none() -> None:
         (f"{VCPU}&required=%ff", 39, "Invalid query string parameters: 'utf-8' codec can't decode"),
     ],
 )
-def test_refused(text: str, minor: int, message: str) -> None:
-    assert refusal(text, minor).message.startswith(message)
+def test_invalid_queries_are_refused(text: str, minor: int, message: str) -> None:
+    assert refusal_of(text, minor).message.startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -211,17 +213,17 @@ def test_refused(text: str, minor: int, message: str) -> None:
         ),
     ],
 )
-def test_refused_with_a_code(text: str, message: str, code: str) -> None:
-    refused = refusal(text)
-    assert refused.message.startswith(message)
-    assert refused.code == code
+def test_invalid_queries_are_refused_with_a_code(text: str, message: str, code: str) -> None:
+    refusal = refusal_of(text)
+    assert refusal.message.startswith(message)
+    assert refusal.code == code
 
 
 # ---------------------------------------------------------------------------------------------
 # Lists of providers
 
 
-def test_provider_list() -> None:
+def test_the_parameters_of_a_provider_list() -> None:
     text = f"name=%e2%98%83&uuid={A}&in_tree={B}&resources=VCPU:2&required=A&member_of={B}"
     query = parse_providers(text, VERSION_MAX)
     assert query.name == "☃"
@@ -243,8 +245,8 @@ def test_provider_list() -> None:
         ("required=A", 17),
     ],
 )
-def test_provider_list_refused(text: str, minor: int) -> None:
-    assert refused_providers(text, minor).startswith("Invalid query string parameters: ")
+def test_invalid_parameters_of_a_provider_list_are_refused(text: str, minor: int) -> None:
+    assert refusal_of_providers(text, minor).startswith("Invalid query string parameters: ")
 
 
 def test_raw_bytes_in_a_query_string_are_utf_8() -> None:

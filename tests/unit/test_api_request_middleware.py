@@ -1,4 +1,4 @@
-"""The middleware in front of every request: ids, the prefix, the line in the log."""
+"""The middleware around every request: request ids, the URL prefix, the request log."""
 
 import logging
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ SETTINGS = Settings(auth_strategy="noauth2", url_prefix="/placement")
 
 @pytest.fixture(scope="module")
 def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return f"sqlite:///{tmp_path_factory.mktemp('entrance') / 'roost.db'}"
+    return f"sqlite:///{tmp_path_factory.mktemp('middleware') / 'roost.db'}"
 
 
 def client_of(database_url: str, settings: Settings = SETTINGS, **options: Any) -> httpx.Client:
@@ -41,7 +41,7 @@ def client(database_url: str) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_each_request_has_an_id_of_its_own(client: httpx.Client) -> None:
+def test_each_request_has_a_unique_id(client: httpx.Client) -> None:
     answers = [
         client.get("/"),
         client.get("/nowhere"),
@@ -52,33 +52,33 @@ def test_each_request_has_an_id_of_its_own(client: httpx.Client) -> None:
     assert len({each[0] for each in ids}) == 3
 
 
-def test_the_id_of_another_request_does_not_replace_it(client: httpx.Client) -> None:
+def test_a_client_cannot_choose_the_request_id(client: httpx.Client) -> None:
     answer = client.get("/", headers={"x-openstack-request-id": GLOBAL})
     assert answer.headers["x-openstack-request-id"] != GLOBAL
 
 
-def test_a_prefix(client: httpx.Client) -> None:
+def test_paths_may_have_the_prefix(client: httpx.Client) -> None:
     body = {"name": "host", "uuid": A}
-    made = client.post("/placement/resource_providers", json=body)
-    assert made.status_code == 200
-    assert made.json()["links"][0]["href"] == f"/placement/resource_providers/{A}"
-    made = client.put("/placement/traits/CUSTOM_A", headers={"content-type": ""})
-    assert made.headers["location"] == "http://cloud.example/placement/traits/CUSTOM_A"
+    created = client.post("/placement/resource_providers", json=body)
+    assert created.status_code == 200
+    assert created.json()["links"][0]["href"] == f"/placement/resource_providers/{A}"
+    created = client.put("/placement/traits/CUSTOM_A", headers={"content-type": ""})
+    assert created.headers["location"] == "http://cloud.example/placement/traits/CUSTOM_A"
     for path in ("/placement", "/placement/"):
         assert client.get(path).json()["versions"][0]["max_version"] == "1.39"
-    # Where a proxy has taken it off.
+    # As behind a proxy that strips the prefix.
     assert client.get(f"/resource_providers/{A}").status_code == 200
     assert client.get(f"/placements/resource_providers/{A}").status_code == 404
 
 
-def test_a_prefix_is_a_path(tmp_path: Path) -> None:
+def test_a_prefix_must_be_a_path(tmp_path: Path) -> None:
     path = tmp_path / "placement.conf"
     path.write_text("[roost]\nurl_prefix = placement/\n")
     with pytest.raises(SettingsError, match="begins with a slash"):
         load_settings(config_files=[path])
 
 
-def test_the_line_in_the_log(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_requests_are_logged(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="roost.requests"):
         answer = client.get("/placement/traits?name=in:HW_CPU_X86_AVX")
         client.get("/placement/traits", headers={"x-auth-token": "nobody"})
@@ -98,7 +98,7 @@ def test_probes_are_not_logged(client: httpx.Client, caplog: pytest.LogCaptureFi
     assert caplog.records == []
 
 
-def test_noauth2_answers_this_machine_alone(database_url: str) -> None:
+def test_noauth2_answers_only_this_machine(database_url: str) -> None:
     with client_of(database_url, remote_addr="192.0.2.1") as client:
         answer = client.get("/traits")
         assert answer.status_code == 403
@@ -109,16 +109,16 @@ def test_noauth2_answers_this_machine_alone(database_url: str) -> None:
         assert client.get("/traits").status_code == 200
 
 
-def test_what_a_proxy_says_is_believed_where_configured(database_url: str, tmp_path: Path) -> None:
+def test_proxy_headers_are_trusted_only_if_configured(database_url: str, tmp_path: Path) -> None:
     path = tmp_path / "placement.conf"
     path.write_text(
         "[api]\nauth_strategy = noauth2\n[oslo_middleware]\nenable_proxy_headers_parsing = true\n"
     )
-    said = {"x-forwarded-proto": "https", "x-forwarded-host": "api.example"}
-    put = {"content-type": "", **said}
+    forwarded = {"x-forwarded-proto": "https", "x-forwarded-host": "api.example"}
+    put = {"content-type": "", **forwarded}
     with client_of(database_url, load_settings(config_files=[path])) as client:
-        made = client.put("/traits/CUSTOM_B", headers=put)
-        assert made.headers["location"] == "https://api.example/traits/CUSTOM_B"
+        created = client.put("/traits/CUSTOM_B", headers=put)
+        assert created.headers["location"] == "https://api.example/traits/CUSTOM_B"
     with client_of(database_url) as client:
-        made = client.put("/traits/CUSTOM_B", headers=put)
-        assert made.headers["location"] == "http://cloud.example/traits/CUSTOM_B"
+        created = client.put("/traits/CUSTOM_B", headers=put)
+        assert created.headers["location"] == "http://cloud.example/traits/CUSTOM_B"

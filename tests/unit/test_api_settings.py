@@ -10,17 +10,17 @@ from roost.settings import Settings, SettingsError, load_settings
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder for the configuration, and none of the machine's own."""
+    """An empty configuration folder, so that tests do not read the machine's own."""
     monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path))
     return tmp_path
 
 
-def test_defaults() -> None:
+def test_without_configuration_the_defaults_apply() -> None:
     assert load_settings() == Settings()
     assert not load_settings().depth_first
 
 
-def test_sources(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_sources_override_earlier_ones(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"{source}_db" for source in ("main", "drop_in", "given", "environment", "line")]
     main, drop_in, given = (
         folder / "placement.conf",
@@ -45,7 +45,7 @@ def test_sources(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {settings.database.max_pool_size for settings in found} == {7}
 
 
-def test_every_option_of_the_sections(folder: Path) -> None:
+def test_options_of_every_section_are_read(folder: Path) -> None:
     (folder / "placement.conf").write_text(
         "[DEFAULT]\ndebug = true\n"
         "[api]\nauth_strategy = noauth2\n"
@@ -65,7 +65,7 @@ def test_every_option_of_the_sections(folder: Path) -> None:
     assert settings.optimize_for_wide_provider_trees
 
 
-def test_refused(folder: Path) -> None:
+def test_invalid_configuration_is_refused(folder: Path) -> None:
     (folder / "placement.conf").write_text("[api]\nauth_strategy = magic\n")
     with pytest.raises(SettingsError, match="auth_strategy"):
         load_settings()
@@ -77,7 +77,7 @@ def test_refused(folder: Path) -> None:
         load_settings(config_files=[folder / "missing.conf"])
 
 
-def test_the_embedded_database_is_below_the_data_folder(
+def test_the_default_database_is_in_the_data_folder(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))

@@ -1,4 +1,4 @@
-"""Which candidates can be had together: against trying every combination."""
+"""Choosing candidates that fit together, compared with trying every combination."""
 
 from itertools import combinations_with_replacement
 
@@ -41,7 +41,7 @@ def fits(chosen, free, apart):
     st.booleans(),
     st.booleans(),
 )
-def test_it_is_found_if_there_is_one(found, free, count, apart, fill):
+def test_a_choice_is_found_if_there_is_one(found, free, count, apart, fill):
     chosen = choose(found, free, count, apart=apart, fill=fill).options
     exists = any(fits(some, free, apart) for some in combinations_with_replacement(found, count))
     if chosen is None:
@@ -57,7 +57,7 @@ def option(name, amount=1):
     return Option(candidate=candidate, hosts=frozenset({name}))
 
 
-def test_filling_and_taking_turns():
+def test_fill_packs_and_the_default_takes_turns():
     found = [option(name) for name in "abc"]
     free = {(name, "X"): 2 for name in "abc"}
 
@@ -69,8 +69,8 @@ def test_filling_and_taking_turns():
     assert names(fill=False) == "abca"
 
 
-def test_it_is_given_up_in_time(monkeypatch):
-    """Seven fit where there should be eight: more ways to fail than anybody can try."""
+def test_a_search_with_too_many_steps_is_given_up(monkeypatch):
+    """One more is asked for than fits, and there are too many combinations to try them all."""
     monkeypatch.setattr(module, "STEPS_MAX", 1000)
     found = [option("s") for _ in range(200)]
     found += [option("t") for _ in range(200)]
@@ -78,8 +78,8 @@ def test_it_is_given_up_in_time(monkeypatch):
     assert choose(found, free, 15, apart=False, fill=False) == Choice(gave_up=True)
 
 
-def test_what_is_used_up_is_not_looked_at_again(monkeypatch):
-    """A thousand ways to take the last of a host, and another one with room for everybody."""
+def test_exhausted_providers_are_skipped(monkeypatch):
+    """A thousand options for the last unit of a host, and another host with room for all."""
     monkeypatch.setattr(module, "STEPS_MAX", 0)
     found = [option("a") for _ in range(1000)] + [option("b")]
     free = {("a", "X"): 1, ("b", "X"): 1000}
@@ -88,8 +88,8 @@ def test_what_is_used_up_is_not_looked_at_again(monkeypatch):
 
 
 @pytest.mark.parametrize("hosts", [10, 200])
-def test_who_has_no_choice_chooses_first(hosts, monkeypatch):
-    """All hosts but two may use either storage, those two only one that has room for two."""
+def test_hosts_without_an_alternative_are_chosen_first(hosts, monkeypatch):
+    """All hosts but two may use either storage. Those two need the small one, with room for two."""
     monkeypatch.setattr(module, "STEPS_MAX", 0)
     found = []
     for number in range(hosts):
@@ -103,7 +103,7 @@ def test_who_has_no_choice_chooses_first(hosts, monkeypatch):
     assert {host for each in chosen for host in each.hosts} == {f"host{n}" for n in range(hosts)}
 
 
-def test_what_is_on_no_host_of_its_own_is_apart_from_everything():
+def test_an_option_without_a_host_is_apart_from_every_other():
     candidate = Candidate(allocations={"pool": {"X": 1}}, mappings={})
     shared = Option(candidate=candidate, hosts=frozenset())
     assert choose([shared], {("pool", "X"): 3}, 3, apart=True, fill=True).options == [shared] * 3

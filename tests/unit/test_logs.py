@@ -1,4 +1,4 @@
-"""The two forms of the log."""
+"""The two formats of the log, and its settings."""
 
 import json
 import logging
@@ -16,7 +16,7 @@ OTHER_REQUEST = "req-22222222-2222-2222-2222-222222222222"
 
 
 @pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
+def restored_logging() -> Iterator[None]:
     """Leave logging as it was, whatever a test configures."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
@@ -38,7 +38,7 @@ def configure(path: Path, **settings: bool) -> None:
     logs.configure(Settings(log_dir=str(path.parent), log_file=path.name, **settings))
 
 
-def test_a_plain_line(path: Path) -> None:
+def test_a_plain_line_has_both_request_ids(path: Path) -> None:
     configure(path)
     logs.request_id.set(REQUEST)
     logs.global_request_id.set(OTHER_REQUEST)
@@ -47,13 +47,13 @@ def test_a_plain_line(path: Path) -> None:
     assert f"INFO roost.test [{OTHER_REQUEST} {REQUEST}] 3 providers\n" in line
 
 
-def test_a_plain_line_outside_of_a_request(path: Path) -> None:
+def test_a_plain_line_outside_of_a_request_has_no_id(path: Path) -> None:
     configure(path)
     LOG.info("started")
     assert "INFO roost.test [-] started\n" in path.read_text()
 
 
-def test_a_line_of_json(path: Path) -> None:
+def test_json_has_one_line_per_message(path: Path) -> None:
     configure(path, use_json=True)
     logs.request_id.set(REQUEST)
     LOG.warning('a "quoted" name: %s\nand a second line', "ß")
@@ -67,7 +67,7 @@ def test_a_line_of_json(path: Path) -> None:
     assert "traceback" not in fields
 
 
-def test_an_exception_in_json(path: Path) -> None:
+def test_json_has_the_traceback_of_an_exception(path: Path) -> None:
     configure(path, use_json=True)
     try:
         raise ValueError("two\nlines")
@@ -81,7 +81,7 @@ def test_an_exception_in_json(path: Path) -> None:
     assert fields["traceback"][-2:] == ["ValueError: two", "lines"]
 
 
-def test_an_exception_in_plain_text(path: Path) -> None:
+def test_plain_text_has_the_traceback_of_an_exception(path: Path) -> None:
     configure(path)
     try:
         raise ValueError("wrong")
@@ -92,17 +92,17 @@ def test_an_exception_in_plain_text(path: Path) -> None:
     assert last == "ValueError: wrong"
 
 
-def test_debug(path: Path) -> None:
+def test_debug_messages_are_hidden_by_default(path: Path) -> None:
     configure(path)
     LOG.debug("hidden")
     configure(path, debug=True)
     LOG.debug("shown")
     assert "hidden" not in path.read_text()
-    # Configured twice, and written once.
+    # Although logging was configured twice, the message is written once.
     assert path.read_text().count("shown") == 1
 
 
-def test_options_as_deployments_name_them(path: Path) -> None:
+def test_options_are_read_from_the_configuration(path: Path) -> None:
     file = path.with_suffix(".conf")
     file.write_text(f"[DEFAULT]\nuse_json = true\nlog_dir = {path.parent}\nlog_file = a.log\n")
     settings = load_settings(config_files=[file])
@@ -112,12 +112,12 @@ def test_options_as_deployments_name_them(path: Path) -> None:
     assert json.loads((path.parent / "a.log").read_text())["message"] == "here"
 
 
-def test_a_file_that_cannot_be_written(path: Path) -> None:
+def test_a_log_file_that_cannot_be_written_is_refused(path: Path) -> None:
     with pytest.raises(SettingsError, match="log_file"):
         configure(path.parent / "no" / "such" / "folder.log")
 
 
-def test_loggers_that_are_not_heard(path: Path) -> None:
+def test_loggers_have_their_configured_levels(path: Path) -> None:
     levels = ("roost.quiet = warning", "roost.quiet.loud=DEBUG")
     logs.configure(Settings(log_dir=str(path.parent), log_file=path.name, log_levels=levels))
     logging.getLogger("roost.quiet").info("not heard")
@@ -128,6 +128,6 @@ def test_loggers_that_are_not_heard(path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["roost", "roost=", "roost=LOUD"])
-def test_a_level_that_makes_no_sense(text: str) -> None:
+def test_an_invalid_log_level_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="is not like logger=LEVEL"):
         logs.configure(Settings(log_levels=(text,)))

@@ -71,27 +71,27 @@ def grows(name: str, by: float = 1, **labels: str) -> Iterator[None]:
 # Requests
 
 
-def requests(route: str, method: str, status: int) -> dict[str, str]:
+def request_labels(route: str, method: str, status: int) -> dict[str, str]:
     return {"route": route, "method": method, "status": str(status)}
 
 
-def test_requests_are_counted_by_the_path_of_the_table(client: httpx.Client) -> None:
+def test_requests_are_counted_by_route(client: httpx.Client) -> None:
     route = "/resource_providers/{uuid}"
-    with grows("roost_http_requests_total", by=2, **requests(route, "GET", 404)):
+    with grows("roost_http_requests_total", by=2, **request_labels(route, "GET", 404)):
         for _ in range(2):
             client.get(f"/resource_providers/{uuid.uuid4()}")
     with grows("roost_http_request_seconds_count", route=route, method="GET"):
         client.get(f"/resource_providers/{uuid.uuid4()}")
 
 
-def test_what_a_client_makes_up_gets_no_name(client: httpx.Client) -> None:
-    with grows("roost_http_requests_total", by=2, **requests("other", "GET", 404)):
+def test_unknown_paths_and_methods_are_counted_as_other(client: httpx.Client) -> None:
+    with grows("roost_http_requests_total", by=2, **request_labels("other", "GET", 404)):
         client.get("/nowhere")
         client.get("/resource_providers/a/b/c")
-    with grows("roost_http_requests_total", **requests("other", "other", 400)):
+    with grows("roost_http_requests_total", **request_labels("other", "other", 400)):
         client.request("BREW", "/resource_providers")
     # Refused before the path is routed.
-    with grows("roost_http_requests_total", **requests("other", "GET", 406)):
+    with grows("roost_http_requests_total", **request_labels("other", "GET", 406)):
         client.get("/traits", headers={"openstack-api-version": "placement 7.7"})
 
 
@@ -110,7 +110,7 @@ def test_series_do_not_grow_with_what_clients_send(client: httpx.Client) -> None
 
 def test_conflicts_are_counted_by_their_kind(client: httpx.Client) -> None:
     client.post("/resource_providers", json={"name": "taken"})
-    # With and without a message of the handler's own.
+    # With and without a message that the handler rewords.
     with grows("roost_conflicts_total", reason="ProviderExists"):
         assert client.post("/resource_providers", json={"name": "taken"}).status_code == 409
     client.put("/resource_classes/CUSTOM_TAKEN")
@@ -122,10 +122,10 @@ def test_conflicts_are_counted_by_their_kind(client: httpx.Client) -> None:
 STAGES = ("catch_up", "search", "render")
 
 
-def test_searches(client: httpx.Client) -> None:
-    made = client.post("/resource_providers", json={"name": "searched"}).json()
+def test_searches_are_measured(client: httpx.Client) -> None:
+    created = client.post("/resource_providers", json={"name": "searched"}).json()
     client.put(
-        f"/resource_providers/{made['uuid']}/inventories",
+        f"/resource_providers/{created['uuid']}/inventories",
         json={"resource_provider_generation": 0, "inventories": {"VGPU": {"total": 2}}},
     )
     stages = {stage: value("roost_search_seconds_total", stage=stage) for stage in STAGES}
@@ -143,33 +143,33 @@ def test_searches(client: httpx.Client) -> None:
 # Transactions and connections
 
 
-def test_retries_after_a_lost_race(store: Store) -> None:
-    left = [LostRace("lost")]
+def test_retries_after_a_lost_race_are_counted(store: Store) -> None:
+    to_raise = [LostRace("lost")]
 
     def unit(_: object) -> None:
-        if left:
-            raise left.pop()
+        if to_raise:
+            raise to_raise.pop()
 
     with grows("roost_transaction_retries_total", reason="race"):
         store.run(unit)
 
 
 @pytest.mark.parametrize("error", [LostRace("stale"), ProviderNotFound("refused by the index")])
-def test_retries_after_a_stale_index(store: Store, error: Exception) -> None:
+def test_retries_after_a_stale_index_are_counted(store: Store, error: Exception) -> None:
     roost = Roost(store, Settings())
     create_provider(roost, uuid=uid("stale"), name="stale", parent_uuid=None)
-    left = [error]
+    to_raise = [error]
 
     def unit(_tx: object, _state: object) -> None:
-        if left:
-            raise left.pop()
+        if to_raise:
+            raise to_raise.pop()
 
     roost.catch_up()
     with grows("roost_transaction_retries_total", reason="proposal"):
         write(roost, unit, providers={uid("stale"): None})
 
 
-def test_connections_in_use(store: Store) -> None:
+def test_connections_in_use_are_counted(store: Store) -> None:
     before = value("roost_database_connections_used", pool="write")
     with store.write():
         assert value("roost_database_connections_used", pool="write") == before + 1
@@ -188,7 +188,7 @@ def test_broken_connections_are_not_in_use(store: Store) -> None:
     assert value("roost_database_connections_used", pool="read") == before
 
 
-def test_no_connection_left(tmp_path: Path) -> None:
+def test_timeouts_for_a_connection_are_counted(tmp_path: Path) -> None:
     store = Store.open(
         f"sqlite:///{tmp_path / 'roost.db'}", max_pool_size=1, max_overflow=0, pool_timeout=0
     )
@@ -205,7 +205,7 @@ def test_no_connection_left(tmp_path: Path) -> None:
 # The index
 
 
-def test_the_index_tells_how_large_it_is_and_how_far_it_came(store: Store) -> None:
+def test_the_index_reports_its_size_and_its_progress(store: Store) -> None:
     roost = Roost(store, SETTINGS)
     url = store.engine.url.render_as_string()
     other = Roost(Store.open(url), SETTINGS)
@@ -236,7 +236,7 @@ def test_the_index_tells_how_large_it_is_and_how_far_it_came(store: Store) -> No
 # Several processes
 
 
-def test_a_folder_of_their_own_for_several_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_workers_get_a_private_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(metrics_files.FOLDER_VARIABLE, "unset below, and restored after the test")
     monkeypatch.delenv(metrics_files.FOLDER_VARIABLE)
     with metrics_files.shared_folder(workers=1):
@@ -247,12 +247,14 @@ def test_a_folder_of_their_own_for_several_workers(monkeypatch: pytest.MonkeyPat
     assert not folder.exists()
 
 
-def test_a_folder_that_somebody_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_configured_folder_is_kept_and_cleaned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "named"
     monkeypatch.setenv(metrics_files.FOLDER_VARIABLE, str(folder))
     with metrics_files.shared_folder(workers=2):
         assert os.environ[metrics_files.FOLDER_VARIABLE] == str(folder)
-    # No process has this id; this process has the other.
+    # No process has the first id; this process has the second.
     dead, living = folder / f"counter_{2**30}.db", folder / f"counter_{os.getpid()}.db"
     for path in (dead, living):
         path.touch()

@@ -1,4 +1,4 @@
-"""Every reason for which a tree does not fit, and what an explanation costs."""
+"""Every reason why a tree does not fit, and the cost of an explanation."""
 
 import itertools
 
@@ -242,14 +242,14 @@ def test_every_kind_of_rule_has_a_case():
     assert seen == set(RuleKind)
 
 
-def test_an_amount_is_lowered_beside_what_others_take():
+def test_an_amount_is_lowered_to_what_other_groups_leave():
     index = Index.build(rows(build(provider("host", {"VCPU": 8}))))
     query = CandidateQuery(groups=(group("_A", {"VCPU": 6}), group("_B", {"VCPU": 4})))
     assert [each.amount for each in explain(index, query).relaxations] == [4, 2]
 
 
-def test_less_of_what_a_provider_with_the_trait_gives():
-    """Without the disk nobody would have the trait, but with less of it the request fits."""
+def test_an_amount_is_lowered_if_its_provider_has_a_required_trait():
+    """Without the disk no provider would have the trait, but with less of it the request fits."""
     index = Index.build(
         rows(
             build(
@@ -258,13 +258,13 @@ def test_less_of_what_a_provider_with_the_trait_gives():
             )
         )
     )
-    asked = RequestGroup(resources={"VCPU": 1, "DISK_GB": 9}, traits=required(AVX))
-    found = explain(index, CandidateQuery(groups=(asked,)))
+    requested = RequestGroup(resources={"VCPU": 1, "DISK_GB": 9}, traits=required(AVX))
+    found = explain(index, CandidateQuery(groups=(requested,)))
     assert [each.amount for each in found.relaxations] == [5]
 
 
-def test_less_of_what_a_provider_above_the_others_gives():
-    """Without the memory nothing of the group would stand above both nodes."""
+def test_an_amount_is_lowered_if_its_provider_is_above_the_others():
+    """Without the memory no provider of the group would be above both nodes."""
     index = Index.build(
         rows(
             build(
@@ -274,12 +274,12 @@ def test_less_of_what_a_provider_above_the_others_gives():
             )
         )
     )
-    asked = split(group("_A", {"MEMORY_MB": 5, "VCPU": 4}), "VCPU")
-    query = CandidateQuery(groups=(asked,), same_subtree=(frozenset({"_A"}),))
+    requested = split(group("_A", {"MEMORY_MB": 5, "VCPU": 4}), "VCPU")
+    query = CandidateQuery(groups=(requested,), same_subtree=(frozenset({"_A"}),))
     assert [each.amount for each in explain(index, query).relaxations] == [4]
 
 
-def test_the_nearest_lack_least_of_all_pieces():
+def test_the_nearest_trees_lack_the_least_in_all_pieces():
     worlds = (
         provider(name, {"VCPU": amount}, parent=parent)
         for name, amount, parent in (
@@ -294,7 +294,7 @@ def test_the_nearest_lack_least_of_all_pieces():
     assert [tree.name for tree in found.nearest] == ["host2", "host1"]
 
 
-def test_a_search_that_gave_up_says_never_of_nothing(monkeypatch):
+def test_a_search_that_gave_up_does_not_say_never(monkeypatch):
     nodes = [provider(f"node{n}", {"VCPU": 4}, parent="host") for n in range(8)]
     index = Index.build(rows(build(provider("host"), *nodes)))
     groups = tuple(split(group(f"_{n}", {"VCPU": 6}), "VCPU") for n in range(9))
@@ -305,7 +305,7 @@ def test_a_search_that_gave_up_says_never_of_nothing(monkeypatch):
     assert (simulated.count, simulated.complete) == (0, False)
 
 
-def test_not_now_or_never():
+def test_the_verdict_is_fits_not_now_or_never():
     not_now = explain(INDEX, CandidateQuery(groups=(plain(MEMORY_MB=16384),)))
     assert not_now.verdict == Verdict.NOT_NOW
     assert summary(not_now) == (
@@ -317,7 +317,7 @@ def test_not_now_or_never():
     assert explain(INDEX, CandidateQuery(groups=(plain(MEMORY_MB=2048),))).verdict == Verdict.FITS
 
 
-def test_an_empty_cloud():
+def test_an_empty_cloud_is_explained():
     index = Index.build(rows(build(resource_classes=["VCPU"])))
     found = explain(index, CandidateQuery(groups=(plain(VCPU=1),)))
     assert (found.verdict, found.trees, found.nearest) == (Verdict.NEVER, 0, ())
@@ -338,7 +338,7 @@ def test_a_sharing_provider_is_reported():
     found = explain(index, query, root=index.row_of_uuid[uid("host")])
     assert "pool: DISK_GB 9 asked, 5 free of 5" in tree_text(found.tree)
     assert [stage.providers_in for stage in found.stages] == [2, 2]
-    # Each takes one processor of the host and one of the shared disk.
+    # Each claim takes one VCPU of the host and one GB of the pool.
     simulated = simulate_claims(index, CandidateQuery(groups=(plain(VCPU=1, DISK_GB=1),)))
     assert {index.names[root]: count for root, count in simulated.by_root.items()} == {
         "host": 1,
@@ -346,13 +346,13 @@ def test_a_sharing_provider_is_reported():
     }
 
 
-def test_the_nearest_lack_least():
+def test_the_nearest_trees_lack_the_least():
     hosts = (provider(f"host{n}", {"VCPU": n}) for n in range(1, 9))
     found = explain(Index.build(rows(build(*hosts))), CandidateQuery(groups=(plain(VCPU=10),)))
     assert [tree.name for tree in found.nearest] == ["host8", "host7", "host6", "host5", "host4"]
 
 
-def test_many_providers_of_a_tree_are_cut():
+def test_a_long_list_of_providers_is_cut():
     numas = (provider(f"numa{n}", {"VCPU": 1}, parent="host") for n in range(30))
     index = Index.build(rows(build(provider("host"), *numas)))
     [tree] = explain(index, CandidateQuery(groups=(plain(VCPU=2),))).nearest
@@ -361,7 +361,7 @@ def test_many_providers_of_a_tree_are_cut():
 
 
 # ---------------------------------------------------------------------------------------------
-# What it costs
+# Cost
 
 
 def hosts(count, **options):
@@ -377,7 +377,7 @@ def hosts(count, **options):
     )
 
 
-def test_the_work_grows_with_the_cloud_and_not_faster():
+def test_the_work_grows_linearly_with_the_cloud():
     query = CandidateQuery(groups=(plain(VCPU=600, MEMORY_MB=128),))
     searched, explained = [], []
     for count in (500, 5000):
@@ -388,7 +388,7 @@ def test_the_work_grows_with_the_cloud_and_not_faster():
         searched.append(search.rows_examined)
         explained.append(work.rows_examined)
     assert explained[1] <= 11 * explained[0]
-    # A search for each relaxation, for the empty cloud, and a look for each rule.
+    # A search for each relaxation and for the empty cloud, and a scan for each rule.
     assert explained[1] <= 30 * searched[1]
 
 
@@ -402,7 +402,7 @@ def test_searches_for_relaxations_are_bounded(monkeypatch):
     assert not explain(index, CandidateQuery(groups=groups)).complete
 
 
-def test_amounts_no_column_holds():
+def test_amounts_beyond_every_column_never_fit():
     huge = 2**63 - 1
     groups = (plain(VCPU=huge), group("_A", {"VCPU": huge}))
     found = explain(INDEX, CandidateQuery(groups=groups))
@@ -410,7 +410,7 @@ def test_amounts_no_column_holds():
     assert simulate_claims(INDEX, CandidateQuery(groups=groups)).count == 0
 
 
-def test_the_index_is_left_as_it_was():
+def test_the_index_is_not_changed():
     before = INDEX.contents()
     for query, _, _ in CASES.values():
         explain(INDEX, query)
@@ -418,7 +418,7 @@ def test_the_index_is_left_as_it_was():
     assert INDEX.contents() == before
 
 
-def test_a_simulation_claims_a_way_as_often_as_it_fits():
+def test_a_simulation_repeats_a_way_as_often_as_it_fits():
     index, work = hosts(2000), Work()
     query = CandidateQuery(groups=(plain(VCPU=1),))
     simulated = simulate_claims(index, query, work=work)
@@ -432,9 +432,9 @@ def test_a_simulation_can_be_stopped():
     index, query = hosts(2000), CandidateQuery(groups=(plain(VCPU=1),))
     assert not simulate_claims(index, query, steps_max=10).complete
     assert len(simulate_claims(index, query, steps_max=10).claimed) == 10
-    looks = itertools.count()
-    # The search looks a few times too before it hands over what it found.
-    stopped = simulate_claims(index, query, may_go_on=lambda: next(looks) < 6)
+    checks = itertools.count()
+    # The search calls it a few times too before it returns what it found.
+    stopped = simulate_claims(index, query, may_go_on=lambda: next(checks) < 6)
     assert not stopped.complete
     assert 0 < len(stopped.claimed) < 2000
     assert simulate_claims(index, query, may_go_on=lambda: False).claimed == []
@@ -442,7 +442,7 @@ def test_a_simulation_can_be_stopped():
     assert (limited.count, limited.complete) == (7, False)
 
 
-def test_rounds_go_on_until_nothing_fits(monkeypatch):
+def test_rounds_continue_until_nothing_fits(monkeypatch):
     monkeypatch.setattr(capacity, "WAYS_PER_ROUND", 16)
     simulated = simulate_claims(hosts(100), CandidateQuery(groups=(plain(VCPU=1),)))
     assert simulated.complete

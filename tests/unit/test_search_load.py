@@ -1,4 +1,4 @@
-"""How a whole cloud enters the index, and how its providers are found there."""
+"""Building the index of a whole cloud, and finding its providers."""
 
 import random
 
@@ -25,14 +25,14 @@ TRAITS = [(1, "MISC_SHARES_VIA_AGGREGATE", 0.0), (300, "CUSTOM_A", 0.0), (301, "
 
 
 def cloud(seed, count=40):
-    """Rows in any order: children before their parents, inventories and usage of nobody."""
+    """Rows in any order: children before their parents, inventories and usage of no provider."""
     chance = random.Random(seed)
     ids = chance.sample(range(1, 10 * count), count)
     parents = [chance.choice([None, *ids[:place]]) for place in range(count)]
-    everyone = [*ids, 10 * count]
-    inventories = [(owner, number) for owner in everyone for number in range(3)]
+    owners = [*ids, 10 * count]
+    inventories = [(owner, number) for owner in owners for number in range(3)]
     inventories = chance.sample(inventories, count)
-    usages = [(owner, number) for owner in everyone for number in range(3)]
+    usages = [(owner, number) for owner in owners for number in range(3)]
     providers = [
         (number, f"uuid{number}", f"name{number}", chance.randrange(9), 0, parent, 1.5 * number)
         for number, parent in zip(ids, parents, strict=True)
@@ -42,8 +42,8 @@ def cloud(seed, count=40):
         providers=providers,
         inventories=[(*key, 1000, 5, 1, 100, 1, 1.5, 2.5) for key in inventories],
         usages=[(*key, chance.randrange(1, 99)) for key in chance.sample(usages, count)],
-        traits=[(owner, trait) for owner in everyone for trait in chance.sample([301, 300, 1], 2)],
-        aggregates=[(owner, f"aggregate{owner % 3}") for owner in everyone[::2]],
+        traits=[(owner, trait) for owner in owners for trait in chance.sample([301, 300, 1], 2)],
+        aggregates=[(owner, f"aggregate{owner % 3}") for owner in owners[::2]],
         resource_classes=CLASSES,
         trait_names=TRAITS,
     )
@@ -65,7 +65,7 @@ def parent_of(index, row):
     return None if index.rows.parent[row] < 0 else int(index.rows.parent[row])
 
 
-def test_a_table_gives_back_its_rows():
+def test_a_table_returns_its_rows():
     rows = cloud(1)
     for name, kinds in (("providers", PROVIDER_KINDS), ("inventories", INVENTORY_KINDS)):
         table = TableColumns(kinds, getattr(rows, name))
@@ -76,7 +76,7 @@ def test_a_table_gives_back_its_rows():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_all_at_once_equals_each_by_itself(seed):
+def test_the_index_has_every_provider_of_the_rows(seed):
     rows = cloud(seed)
     index = Index.build(by_column(rows))
     nodes = providers_from(rows)
@@ -89,14 +89,14 @@ def test_all_at_once_equals_each_by_itself(seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_in_parts_equals_all_at_once(seed):
+def test_building_in_parts_equals_building_at_once(seed):
     rows = cloud(seed)
     whole = Index.build(rows)
     parts = Index(rows.resource_classes, rows.trait_names)
     for root in np.flatnonzero(whole.rows.parent[: whole.rows.count] < 0).tolist():
         parts.append_trees([whole.provider(row) for row in whole.tree_rows(root)])
     assert parts.contents() == whole.contents()
-    # Trees stand in the same order, so even the columns are equal.
+    # The trees are in the same order, so even the columns are equal.
     for name in ("parent", "root", "last", "generation", "modified"):
         np.testing.assert_array_equal(
             getattr(parts.rows, name)[: parts.rows.count],
@@ -131,17 +131,17 @@ def test_a_tree_may_be_deeper_than_the_stack():
     assert index.rows.parent[:3].tolist() == [-1, 0, 1]
 
 
-def test_nothing_at_all():
+def test_an_index_may_be_empty():
     index = Index.build(Rows())
     assert index.rows.count == 0
     assert index.row_of_uuid.get("uuid") is None
     assert rows_from([]) == Rows(providers=[], inventories=[], usages=[], traits=[], aggregates=[])
 
 
-NUMBERS = [(8, 0, 16.0), (8, 9, 1.0), (10, 1, 0.1), (3, 0, 1.1), (2**31 - 1, 0, 9999.9999)]
+INVENTORIES = [(8, 0, 16.0), (8, 9, 1.0), (10, 1, 0.1), (3, 0, 1.1), (2**31 - 1, 0, 9999.9999)]
 
 
-@pytest.mark.parametrize(("total", "reserved", "ratio"), [*NUMBERS, (2**31 - 1, 0, 1e30)])
+@pytest.mark.parametrize(("total", "reserved", "ratio"), [*INVENTORIES, (2**31 - 1, 0, 1e30)])
 def test_capacity_is_that_of_the_model(total, reserved, ratio):
     rows = Rows(
         providers=[(1, "uuid", "name", 0, 1, None, 0.0)],
@@ -153,24 +153,24 @@ def test_capacity_is_that_of_the_model(total, reserved, ratio):
 
 
 class CountingList(list):
-    """Counts how often an element is looked at."""
+    """Counts how often an element is read."""
 
-    looks = 0
+    reads = 0
 
     def __getitem__(self, place):
-        self.looks += 1
+        self.reads += 1
         return super().__getitem__(place)
 
 
-# Ids of one node among many in a cluster, and of a database that hands them out in blocks.
+# Consecutive ids, ids of one node among many in a cluster, and ids that are allotted in blocks.
 @pytest.mark.parametrize("step", [1, 7, 1024, 2**20])
 def test_a_row_is_found_in_a_few_steps(step):
     keys = CountingList(range(step, 10_001 * step, step))
     table = RowLookup(keys)
     table.add_new_rows()
-    keys.looks = 0
+    keys.reads = 0
     assert [table.get(key) for key in list(keys)] == list(range(10_000))
-    assert keys.looks < 3 * 10_000
+    assert keys.reads < 3 * 10_000
     assert step + 1 not in table or step == 1
     with pytest.raises(KeyError):
         table[10_002 * step]

@@ -1,4 +1,4 @@
-"""What a search costs, in steps rather than in time."""
+"""The cost of a search, in steps rather than in time."""
 
 import math
 
@@ -53,12 +53,12 @@ def test_a_limit_bounds_the_choices_under_isolate():
 
 
 @pytest.mark.parametrize("by", OrderBy)
-def test_a_page_makes_few_ways_of_all_that_there_are(by):
+def test_a_page_tries_few_of_all_choices(by):
     index, work = flat_hosts(3000), Work()
     query = CandidateQuery(groups=groups(2, "VCPU"), order=Order(by=by), limit=10)
     page = find(index, query, work=work)
     assert len(page.candidates) == 10
-    # Which trees come first is only known when all have been looked at, but once is enough.
+    # The search must examine all trees to know which come first, but each only once.
     assert work.rows_examined == 3000
     assert work.choices_tried <= WAYS_AT_FIRST
     work = Work()
@@ -78,7 +78,7 @@ def test_without_a_limit_every_way_is_found_once():
     [(True, Inventory(total=8)), (False, Inventory(total=1))],
     ids=["isolate", "one unit each"],
 )
-def test_more_groups_than_devices_is_seen_without_trying_everything(isolate, inventory):
+def test_more_groups_than_devices_fail_without_trying_everything(isolate, inventory):
     index, work = host_with_devices(12, inventory), Work()
     answer = find(index, CandidateQuery(groups=groups(13), isolate=isolate), work=work)
     assert answer.candidates == ()
@@ -86,7 +86,7 @@ def test_more_groups_than_devices_is_seen_without_trying_everything(isolate, inv
     assert work.choices_tried < 10_000
 
 
-def test_a_small_limit_looks_at_few_trees():
+def test_a_small_limit_examines_few_trees():
     index, work = flat_hosts(3 * RANGE_MIN), Work()
     query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),), limit=10)
     assert len(find(index, query, work=work).candidates) == 10
@@ -109,7 +109,7 @@ def test_trees_take_turns():
     assert len(roots(find(index, query, depth_first=True))) == 1
 
 
-def test_a_trait_that_no_option_has_ends_the_tree_at_once():
+def test_a_trait_that_no_provider_has_rules_a_tree_out_at_once():
     index, work = host_with_devices(8, 8), Work()
     index = Index.build(
         rows(
@@ -125,18 +125,18 @@ def test_a_trait_that_no_option_has_ends_the_tree_at_once():
         traits=TraitRule(required=(frozenset({"CUSTOM_RARE"}),)),
     )
     assert find(index, CandidateQuery(groups=(group,)), work=work).candidates == ()
-    # The ways of one small tree.
+    # The choices of one small tree.
     assert work.choices_tried <= 8
 
 
 @pytest.mark.parametrize("amount", [2**31 - 1, 2**31, 2**63 - 1])
-def test_amounts_beyond_every_column(amount):
+def test_amounts_beyond_every_column_do_not_fit(amount):
     index = Index.build(rows(build(provider("host", {"VCPU": Inventory(total=2**31 - 1)}))))
     query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": amount}),))
     assert len(find(index, query).candidates) == (amount == 2**31 - 1)
 
 
-def test_other_traits_and_aggregates_leave_a_tree_where_it_is():
+def test_new_traits_and_aggregates_do_not_move_a_tree():
     before = build(
         provider("host", {"VCPU": 8}), provider("node", {"PCPU": 4}, parent="host"), traits=["T_A"]
     )

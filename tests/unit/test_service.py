@@ -1,4 +1,4 @@
-"""How threads of one process share the work of catching up."""
+"""How the threads of one process share the work of catching up."""
 
 import threading
 
@@ -8,11 +8,11 @@ from roost.settings import Settings
 
 
 class SlowFeed:
-    """A store whose feed answers when it is told to."""
+    """A store whose feed answers when the test allows it."""
 
     def __init__(self) -> None:
-        self.asked = threading.Semaphore(0)
-        self.answer = threading.Semaphore(0)
+        self.read_started = threading.Semaphore(0)
+        self.may_answer = threading.Semaphore(0)
         self.count = 0
 
     def load(self):
@@ -23,46 +23,46 @@ class SlowFeed:
 
     def changes_since(self, position):
         self.count += 1
-        self.asked.release()
-        assert self.answer.acquire(timeout=30)
+        self.read_started.release()
+        assert self.may_answer.acquire(timeout=30)
         return position, Changes()
 
 
-def look(roost: Roost) -> None:
+def read_index(roost: Roost) -> None:
     with roost.current_index():
         pass
 
 
-def start(roost: Roost) -> threading.Thread:
-    thread = threading.Thread(target=look, args=(roost,))
+def start_reading(roost: Roost) -> threading.Thread:
+    thread = threading.Thread(target=read_index, args=(roost,))
     thread.start()
     return thread
 
 
-def test_threads_that_wait_share_one_question():
+def test_waiting_threads_share_one_read_of_the_feed():
     feed = SlowFeed()
     roost = Roost(feed, Settings())
-    look(roost)
-    first = start(roost)
-    assert feed.asked.acquire(timeout=30)
-    # These came after the first question was asked, so its answer is not enough for them. One
-    # more question is enough for all of them.
-    others = [start(roost) for _ in range(5)]
+    read_index(roost)
+    first = start_reading(roost)
+    assert feed.read_started.acquire(timeout=30)
+    # These threads arrive after the first read of the feed began, so its answer is not enough
+    # for them. One more read is enough for all of them.
+    others = [start_reading(roost) for _ in range(5)]
     while roost._catch_up_lock.locked() and sum(thread.is_alive() for thread in others) < 5:
         pass
-    feed.answer.release()
-    assert feed.asked.acquire(timeout=30)
-    feed.answer.release()
+    feed.may_answer.release()
+    assert feed.read_started.acquire(timeout=30)
+    feed.may_answer.release()
     for _ in others:
-        # In case one of them had not even begun by then.
-        feed.answer.release()
+        # In case one of them had not started by then.
+        feed.may_answer.release()
     for thread in (first, *others):
         thread.join(30)
         assert not thread.is_alive()
     assert 2 <= feed.count < 1 + len(others)
 
 
-def test_a_view_that_fails_leaves_nothing_locked():
+def test_a_failed_catch_up_releases_its_locks():
     feed = SlowFeed()
     roost = Roost(feed, Settings())
 
@@ -72,9 +72,9 @@ def test_a_view_that_fails_leaves_nothing_locked():
     feed.load = fail
     for _ in range(2):
         try:
-            look(roost)
+            read_index(roost)
         except RuntimeError:
             continue
         raise AssertionError("should have failed")
     del feed.load
-    look(roost)
+    read_index(roost)

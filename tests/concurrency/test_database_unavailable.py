@@ -1,4 +1,4 @@
-"""What a client is told when the database cannot be written, over the whole application."""
+"""The application's answers while the database cannot be written."""
 
 import threading
 from collections.abc import Iterator
@@ -47,14 +47,16 @@ def names(client: httpx.Client) -> list[str]:
 def assert_unavailable(
     response: httpx.Response, caplog: pytest.LogCaptureFixture, why: str
 ) -> None:
-    """The client may come back; the operator is told why."""
+    """The client may retry; the log tells the operator why."""
     assert response.status_code == 503, response.text
     assert response.headers["retry-after"] == "1"
     assert why in caplog.text
     caplog.clear()
 
 
-def test_all_connections_in_use(database_url: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_free_connection_is_unavailable(
+    database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
     limits = {"max_pool_size": 1, "max_overflow": 0, "pool_timeout": 1}
     with service(synchronised(database_url), **limits) as (roost, client):
         assert create(client, "first").status_code == 200
@@ -64,34 +66,36 @@ def test_all_connections_in_use(database_url: str, caplog: pytest.LogCaptureFixt
         assert create(client, "third").status_code == 200
         for _ in range(2):
             assert names(client) == ["first", "third"]
-        # One connection for reads is enough, though the feed keeps one to itself by now.
+        # One connection for reads is enough, although the feed holds one for its polls.
         assert client.get(f"/allocations/{uid('consumer')}").status_code == 200
 
 
-def test_a_server_that_became_read_only(
+def test_a_read_only_database_is_unavailable_for_writes(
     postgresql: PostgreSQL, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Reads go on, writes are put off, and nothing is left of it once it takes writes again."""
+    """Reads still work, and so do writes as soon as the database accepts them again."""
     url = synchronised(postgresql.create_database())
     database = url.rpartition("/")[2]
     with service(url) as (roost, client):
         assert create(client, "before").status_code == 200
         with postgresql._cursor() as cursor:
             cursor.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
-        # Sessions keep what they began with.
+        # Open sessions keep the setting that they began with.
         roost.store.dispose()
         assert_unavailable(create(client, "meanwhile"), caplog, "read-only")
         assert names(client) == ["before"]
         with postgresql._cursor() as cursor:
             cursor.execute(f"ALTER DATABASE {database} RESET default_transaction_read_only")
-        # Connections to the read-only server were given up, so this is on a new one.
+        # The connections to the read-only server were closed, so this write opens a new one.
         assert create(client, "after").status_code == 200
         assert names(client) == ["after", "before"]
     postgresql.drop_database(url)
 
 
-def test_a_demoted_server(mariadb: MariaDB, caplog: pytest.LogCaptureFixture) -> None:
-    """`read_only` holds for everybody but administrators, and at once."""
+def test_a_demoted_server_is_unavailable_for_writes(
+    mariadb: MariaDB, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`read_only` takes effect at once, for every user but administrators."""
     url = synchronised(mariadb.create_database())
     database = url.rpartition("/")[2]
     with mariadb._cursor() as cursor:
@@ -99,7 +103,7 @@ def test_a_demoted_server(mariadb: MariaDB, caplog: pytest.LogCaptureFixture) ->
         cursor.execute(f"GRANT ALL ON {database}.* TO ordinary")
     with service(url.replace("root@", "ordinary@")) as (_, client):
         assert create(client, "before").status_code == 200
-        kept = open_connections(mariadb, database)
+        old_connections = open_connections(mariadb, database)
         with mariadb._cursor() as cursor:
             cursor.execute("SET GLOBAL read_only = ON")
         try:
@@ -108,8 +112,8 @@ def test_a_demoted_server(mariadb: MariaDB, caplog: pytest.LogCaptureFixture) ->
         finally:
             with mariadb._cursor() as cursor:
                 cursor.execute("SET GLOBAL read_only = OFF")
-        # None of the old connections is left: the next ones may lead to another server.
-        assert not kept & open_connections(mariadb, database)
+        # The old connections were closed, since new ones may lead to another server.
+        assert not old_connections & open_connections(mariadb, database)
         assert create(client, "after").status_code == 200
         assert names(client) == ["after", "before"]
     with mariadb._cursor() as cursor:
@@ -126,13 +130,13 @@ def open_connections(mariadb: MariaDB, database: str) -> set[int]:
 def test_a_lost_race_that_does_not_end_is_a_conflict(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every retry meets somebody else: 409, with the code that clients know."""
+    """Every retry loses again: 409, with the code that clients know."""
     with service(synchronised(database_url)) as (roost, client):
         assert create(client, "host").status_code == 200
         path = f"/resource_providers/{uid('host')}/inventories"
         body = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8}}}
         assert client.put(path, json=body).status_code == 200
-        interfere(roost, monkeypatch)
+        lose_every_race(roost, monkeypatch)
         answer = client.put(
             f"/allocations/{uid('consumer')}",
             json={
@@ -147,8 +151,8 @@ def test_a_lost_race_that_does_not_end_is_a_conflict(
         assert answer.json()["errors"][0]["code"] == "placement.concurrent_update"
 
 
-def interfere(roost: Roost, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every COMMIT of this process find that the database gave way to another."""
+def lose_every_race(roost: Roost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every COMMIT of this process fail with a deadlock."""
     from oslo_db import exception as driver
 
     lock = threading.Lock()

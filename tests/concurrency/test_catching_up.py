@@ -1,4 +1,4 @@
-"""Two services write at random; whoever follows them has what the tables have."""
+"""Two services write at random; readers of their change feed have what the tables have."""
 
 import contextlib
 import random
@@ -27,7 +27,7 @@ from roost.operations.resource_classes import (
 from roost.operations.traits import delete_trait, ensure_trait, replace_traits
 from roost.service.service import Roost
 from tests.concurrency.follower import Follower, tables
-from tests.concurrency.races import at_once, claim, provider, put, refusals
+from tests.concurrency.races import add_provider, claim, put, refusals, run_concurrently
 from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
@@ -38,14 +38,14 @@ TRAITS = ["CUSTOM_S", "CUSTOM_T", "HW_CPU_X86_AVX"]
 
 
 class RandomWriter:
-    """Does one thing after another, whatever comes of it."""
+    """Takes random steps, most of which are refused."""
 
     def __init__(self, roost: Roost, seed: int) -> None:
         self.roost = roost
         self.random = random.Random(seed)
 
     def step(self) -> None:
-        verbs = [
+        actions = [
             *[self.allocate] * 6,
             *[self.inventories] * 3,
             self.create,
@@ -53,11 +53,11 @@ class RandomWriter:
             self.delete,
             self.traits,
             self.aggregates,
-            self.names,
+            self.change_names,
             self.delete_allocations,
             self.reshape,
         ]
-        self.random.choice(verbs)()
+        self.random.choice(actions)()
 
     def some_provider(self) -> str:
         return self.random.choice(PROVIDERS)
@@ -144,7 +144,7 @@ class RandomWriter:
             expected_generation=self.random.choice([None, self.generation(name)]),
         )
 
-    def names(self) -> None:
+    def change_names(self) -> None:
         actions = [
             partial(ensure_resource_class, name=self.random.choice(CLASSES[2:])),
             partial(delete_resource_class, name=self.random.choice(CLASSES[2:])),
@@ -154,9 +154,9 @@ class RandomWriter:
         ]
         self.random.choice(actions)(self.roost)
 
-    def walk(self, steps: int) -> None:
+    def take_steps(self, steps: int) -> None:
         for _ in range(steps):
-            # Most random steps make no sense; what counts is what they leave behind.
+            # Refusals are fine; what counts is what the steps leave in the tables.
             with contextlib.suppress(RoostError):
                 self.step()
 
@@ -165,11 +165,11 @@ class RandomWriter:
 def test_followers_have_what_the_tables_have(open_roost: OpenRoost, seed: int) -> None:
     first, second = open_roost(), open_roost()
     for name in PROVIDERS[:3]:
-        provider(first, name, VCPU=10, MEMORY_MB=10)
+        add_provider(first, name, VCPU=10, MEMORY_MB=10)
     followers = [Follower(first.store), Follower(second.store)]
     writers = [RandomWriter(first, seed), RandomWriter(second, seed + 100)]
     for _ in range(12):
-        at_once([partial(writer.walk, 6) for writer in writers])
+        run_concurrently([partial(writer.take_steps, 6) for writer in writers])
         fresh = tables(first.store.load()[1])
         for follower in followers:
             follower.catch_up()
@@ -178,13 +178,13 @@ def test_followers_have_what_the_tables_have(open_roost: OpenRoost, seed: int) -
 
 
 def test_catching_up_while_others_write(open_roost: OpenRoost) -> None:
-    """Every position is a consistent one, even those taken in the middle of writes."""
+    """Every position is consistent, even one that is read in the middle of writes."""
     first, second = open_roost(), open_roost()
     for name in PROVIDERS:
-        provider(first, name, VCPU=100)
+        add_provider(first, name, VCPU=100)
     follower = Follower(second.store)
 
-    def follow() -> None:
+    def keep_catching_up() -> None:
         for _ in range(100):
             follower.catch_up()
 
@@ -193,7 +193,7 @@ def test_catching_up_while_others_write(open_roost: OpenRoost) -> None:
         for number in range(3)
         for name in PROVIDERS
     ]
-    results = at_once([follow, *writers])
+    results = run_concurrently([keep_catching_up, *writers])
     assert not [refusal for refusal in refusals(results) if not isinstance(refusal, Conflict)]
     follower.catch_up()
     assert follower.rows == tables(second.store.load()[1])

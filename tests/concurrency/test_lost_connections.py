@@ -1,4 +1,4 @@
-"""A connection that is lost: before COMMIT, during it, and for good."""
+"""Connections that break before or during COMMIT, and databases that cannot be used at all."""
 
 import os
 import socket
@@ -12,37 +12,37 @@ from roost.operations.allocations import read_consumer
 from roost.service.service import Roost
 from roost.store.feed import writer as writer_module
 from roost.store.store import Store
-from tests.concurrency.races import claim, provider, put, used
+from tests.concurrency.races import add_provider, claim, put, used
 from tests.support.database_servers import SERVERS
 from tests.support.names import uid
 
 OpenRoost = Callable[[], Roost]
 
 
-# There is no connection to a file that could be lost.
+# SQLite has no connection that could be lost.
 on_servers = pytest.mark.parametrize("database_url", SERVERS, indirect=True)
 
 
 def break_connection(dbapi_connection: Any) -> None:
-    """Cut the wire, as a network would."""
+    """Shut the socket down, as a failing network would."""
     connection = dbapi_connection.driver_connection
     number = (
         connection.pgconn.socket if hasattr(connection, "pgconn") else connection._sock.fileno()
     )
-    with socket.socket(fileno=os.dup(number)) as wire:
-        wire.shutdown(socket.SHUT_RDWR)
+    with socket.socket(fileno=os.dup(number)) as connected:
+        connected.shutdown(socket.SHUT_RDWR)
 
 
-class Breaks:
+class BreakAtCommit:
     """Breaks the connection at the next COMMIT, before or after it reaches the server."""
 
     def __init__(self, roost: Roost, *, after: bool) -> None:
         self.dialect = roost.store.engine.dialect
         self.original = self.dialect.do_commit
         self.after = after
-        self.broken = 0
+        self.break_count = 0
 
-    def __enter__(self) -> "Breaks":
+    def __enter__(self) -> "BreakAtCommit":
         self.dialect.do_commit = self.commit  # type: ignore[method-assign]
         return self
 
@@ -50,15 +50,15 @@ class Breaks:
         self.dialect.do_commit = self.original  # type: ignore[method-assign]
 
     def commit(self, dbapi_connection: Any) -> None:
-        if self.broken:
+        if self.break_count:
             self.original(dbapi_connection)
             return
-        self.broken += 1
+        self.break_count += 1
         if self.after:
             self.original(dbapi_connection)
         break_connection(dbapi_connection)
         if self.after:
-            # What a driver says when the answer does not arrive.
+            # What a driver raises when the answer does not arrive.
             raise self.dialect.loaded_dbapi.OperationalError(2013, "Lost connection")
         self.original(dbapi_connection)
 
@@ -66,17 +66,17 @@ class Breaks:
 @on_servers
 @pytest.mark.parametrize("after", [False, True])
 def test_a_commit_without_an_answer_is_resolved(open_roost: OpenRoost, after: bool) -> None:
-    """Whether COMMIT took place or not: the claim stands once, and its writer is told so."""
+    """Whether or not COMMIT took place, the claim is stored once, and its writer succeeds."""
     roost = open_roost()
-    provider(roost, "host", VCPU=10)
-    with Breaks(roost, after=after) as breaks:
+    add_provider(roost, "host", VCPU=10)
+    with BreakAtCommit(roost, after=after) as breaking:
         put(roost, claim("consumer", {"host": {"VCPU": 2}}))
-    assert breaks.broken == 1
+    assert breaking.break_count == 1
     held = read_consumer(roost, consumer_uuid=uid("consumer"))
     assert held is not None
     assert held.generation == 1
     assert used(roost, "host", "VCPU") == 2
-    # The numbers go on without a gap.
+    # The sequence numbers continue without a gap.
     follower = roost.store.load()[0]
     put(roost, claim("next", {"host": {"VCPU": 1}}))
     assert roost.store.changes_since(follower) is not None
@@ -84,9 +84,9 @@ def test_a_commit_without_an_answer_is_resolved(open_roost: OpenRoost, after: bo
 
 @on_servers
 def test_a_restarted_server_costs_a_retry(open_roost: OpenRoost) -> None:
-    """Every pooled connection is dead; nobody notices."""
+    """Every pooled connection is dead, and no client notices."""
     roost, other = open_roost(), open_roost()
-    provider(roost, "host", VCPU=10)
+    add_provider(roost, "host", VCPU=10)
     roost.store.load()
     with other.store.engine.connect() as connection:
         if connection.dialect.name == "postgresql":
@@ -107,7 +107,7 @@ def test_a_restarted_server_costs_a_retry(open_roost: OpenRoost) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "mysql"])
-def test_a_server_that_is_away_is_unavailable(scheme: str) -> None:
+def test_a_server_that_does_not_listen_is_unavailable(scheme: str) -> None:
     store = Store.open(f"{scheme}://nobody@127.0.0.1:1/nothing")
     with pytest.raises(Unavailable):
         store.load()
@@ -129,14 +129,17 @@ def test_a_database_without_tables_is_unavailable(database_url: str) -> None:
 
 
 @on_servers
-def test_an_outcome_that_cannot_be_found_out_is_said(
+def test_an_unknown_outcome_is_reported(
     open_roost: OpenRoost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     roost = open_roost()
-    provider(roost, "host", VCPU=10)
+    add_provider(roost, "host", VCPU=10)
     monkeypatch.setattr(writer_module, "_RESOLVE_ATTEMPTS", 0)
-    with Breaks(roost, after=True), pytest.raises(Unavailable, match="could not be found out"):
+    with (
+        BreakAtCommit(roost, after=True),
+        pytest.raises(Unavailable, match="could not be found out"),
+    ):
         put(roost, claim("consumer", {"host": {"VCPU": 2}}))
-    # The process goes on under a new row.
+    # The process continues with a new row in roost_writers.
     put(roost, claim("next", {"host": {"VCPU": 1}}))
     assert used(roost, "host", "VCPU") == 3

@@ -1,4 +1,4 @@
-"""Reading whole tables."""
+"""The rows from which the index is loaded."""
 
 import ctypes
 import time
@@ -25,7 +25,7 @@ from roost.store.tables import index_rows
 from tests.support.names import uid
 
 PROVIDERS = 25
-PART = 10
+PART_ROWS = 10
 RATIOS = (0.1, 1.0, 1.5, 16.0)
 
 
@@ -38,34 +38,36 @@ def roost(database_url: str) -> Iterator[Roost]:
     for number in range(PROVIDERS):
         create_provider(service, uuid=uid(f"host{number}"), name=f"host{number}", parent_uuid=None)
     for number, ratio in enumerate(RATIOS):
-        stock = Inventory(total=8, reserved=1, max_unit=4, allocation_ratio=ratio)
+        inventory = Inventory(total=8, reserved=1, max_unit=4, allocation_ratio=ratio)
         change = InventoryChange(
-            provider_uuid=uid(f"host{number}"), inventories={"VCPU": stock}, expected_generation=0
+            provider_uuid=uid(f"host{number}"),
+            inventories={"VCPU": inventory},
+            expected_generation=0,
         )
         replace_inventories(service, change=change)
     yield service
     service.close()
 
 
-def test_never_more_than_a_part_is_objects(roost: Roost, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_are_read_in_parts(roost: Roost, monkeypatch: pytest.MonkeyPatch) -> None:
     _, whole = roost.store.load()
     sizes = []
 
-    class Watched(TableColumns):
+    class RecordingColumns(TableColumns):
         def extend(self, rows: Iterable[Sequence[Any]]) -> None:
             part = list(rows)
             sizes.append(len(part))
             super().extend(part)
 
-    monkeypatch.setattr(index_rows, "TableColumns", Watched)
-    monkeypatch.setattr(index_rows, "PART_ROWS_MAX", PART)
+    monkeypatch.setattr(index_rows, "TableColumns", RecordingColumns)
+    monkeypatch.setattr(index_rows, "PART_ROWS_MAX", PART_ROWS)
     _, parted = roost.store.load()
     assert list(parted.providers) == list(whole.providers)
     assert len(whole.providers) == PROVIDERS
-    assert max(sizes) == PART
+    assert max(sizes) == PART_ROWS
 
 
-def test_rows_of_all_are_those_of_some(roost: Roost) -> None:
+def test_reading_all_rows_and_reading_some_agree(roost: Roost) -> None:
     """Catching up with the feed and loading everything give the same values."""
     _, everything = roost.store.load()
     ids = [row[0] for row in everything.providers]
@@ -74,8 +76,8 @@ def test_rows_of_all_are_those_of_some(roost: Roost) -> None:
     )
     for name in Rows.__struct_fields__:
         assert sorted(getattr(some, name)) == sorted(getattr(everything, name)), name
-    stocks = sorted(row[2:-1] for row in some.inventories)
-    assert stocks == [(8, 1, 1, 4, 1, ratio) for ratio in RATIOS]
+    inventories = sorted(row[2:-1] for row in some.inventories)
+    assert inventories == [(8, 1, 1, 4, 1, ratio) for ratio in RATIOS]
 
 
 def test_times_are_seconds_since_1970(roost: Roost) -> None:
@@ -101,13 +103,13 @@ def test_times_keep_their_fractions(roost: Roost, database_url: str, microsecond
     assert {row[-1] for row in loaded.trait_names} == {moment.replace(tzinfo=UTC).timestamp()}
 
 
-def test_memory_is_given_back_where_that_can_be_asked_for(
+def test_free_memory_is_released_where_the_c_library_can(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     service.release_free_memory()
-    asked: list[int] = []
-    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(malloc_trim=asked.append))
+    calls: list[int] = []
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(malloc_trim=calls.append))
     service.release_free_memory()
-    assert asked == [0]
+    assert calls == [0]
     monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace())
     service.release_free_memory()
