@@ -52,6 +52,9 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int, thread
 
 def load_worker(settings: Settings) -> Application:
     """What each worker process serves. It inherits no connection: the parent has none open."""
+    # Ctrl-C in a terminal reaches the workers as well as the parent, which then stops them with
+    # SIGTERM. A worker of granian that gets both may hang until it is killed.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     logs.configure(settings)
     stopping = stopping_event()
     return LazyApplication(
