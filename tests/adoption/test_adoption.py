@@ -17,7 +17,7 @@ from tests.adoption.conftest import load
 from tests.adoption.full_comparison import FullComparison, RoostSide, record
 from tests.adoption.tables import Rows, describe, dump, fill
 from tests.adoption.upstream import HEAD, REVISIONS
-from tests.comparison.both import ask
+from tests.comparison.comparison import ask
 from tests.comparison.requests import Request
 from tests.comparison.sides import Side
 from tests.comparison.worlds import World

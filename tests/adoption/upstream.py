@@ -60,7 +60,7 @@ class Upstream:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def fresh(self) -> None:
+    def reset(self) -> None:
         raise NotImplementedError("the test owns the database")
 
     def start(self, request: Request) -> None:
