@@ -34,9 +34,9 @@ def main(
     only: str | None,
     path: Path | None,
 ) -> None:
-    """Break workers, wires and databases while clients work, and check that nothing is lost.
+    """Break workers, connections and databases under load, and check that nothing is lost.
 
-    Ends with 1 if something was.
+    The exit code is 1 if something was.
     """
     seed = random.randrange(10**6) if seed is None else seed
     print(f"{kind}, seed {seed}, {seconds:g} seconds", flush=True)
