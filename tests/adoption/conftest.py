@@ -1,4 +1,4 @@
-"""A cloud that the reference has created, and its rows."""
+"""A cloud that the reference created, and its rows."""
 
 import random
 from pathlib import Path
