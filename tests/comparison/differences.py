@@ -314,8 +314,8 @@ DIFFERENCES = (
         aggregates_of_sharing_root,
     ),
     Difference(
-        "unknown class or trait beside something that nobody has",
-        "the documented answer is 400; the reference is content before it looks at the name",
+        "unknown class or trait beside one that no provider has",
+        "the documented answer is 400; the reference answers before it checks the name",
         unknown_name_ignored,
     ),
     Difference(
@@ -325,7 +325,7 @@ DIFFERENCES = (
     ),
     Difference(
         "inventory under a key that is no class name",
-        f"{WRONG}: it gets a 500 if its value is no object; the schema of roost refuses the key",
+        f"{WRONG}: 500 if its value is no object; the schema of roost refuses the key",
         inventory_of_no_class,
     ),
     Difference(
@@ -334,13 +334,13 @@ DIFFERENCES = (
         last_modified_of_nothing,
     ),
     Difference(
-        "405 that says which methods there are",
+        "405 that names the allowed methods",
         f"{WRONG}: some 405s carry no `allow`",
         method_not_allowed,
     ),
     Difference(
-        "classes that nobody asked for in a refusal",
-        "the reference also names what consumers hold that are being emptied",
+        "classes in a refusal that the request does not name",
+        "the reference also names the classes of consumers that are being emptied",
         classes_of_emptied_consumers,
     ),
     Difference(

@@ -40,4 +40,4 @@ def test_a_defect_is_noticed(broken: str, only: str | None) -> None:
             if history.violations:
                 print(f"{broken} is broken: {history.violations[0]}")
                 return
-    raise AssertionError(f"nobody noticed that {broken} is broken")
+    raise AssertionError(f"no run noticed that {broken} is broken")
