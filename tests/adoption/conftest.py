@@ -1,4 +1,4 @@
-"""A cloud that the reference has created, and its rows."""
+"""A cloud that the reference created, and its rows."""
 
 import random
 from pathlib import Path
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from tests.adoption import upstream
 from tests.adoption.tables import Rows, dump
-from tests.comparison.both import ask
+from tests.comparison.comparison import ask
 from tests.comparison.worlds import World, make_world
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from roost.assembly import build_application
-from tests.comparison.both import Comparison
 from tests.comparison.compare import Finding
+from tests.comparison.comparison import Comparison
 from tests.comparison.requests import Request, make_search
 from tests.comparison.sides import Answer, Side, client_of, send
 from tests.comparison.state import read_state
@@ -19,7 +19,7 @@ class RecordedSide:
         self._answers: dict[str, Answer] = {}
         self._request: Request | None = None
 
-    def fresh(self) -> None:
+    def reset(self) -> None:
         raise NotImplementedError
 
     def start(self, request: Request) -> None:
@@ -42,7 +42,7 @@ class RoostSide:
             build_application(database_url=url, auth_strategy="noauth2", sync=False)
         )
 
-    def fresh(self) -> None:
+    def reset(self) -> None:
         raise NotImplementedError
 
     def start(self, request: Request) -> None:
@@ -68,8 +68,8 @@ class FullComparison(Comparison):
             self._search(make_search(self._chance, self._names_of_a_tree(everything)))
         return "\n".join(self._unequal)
 
-    def _settle(self, findings: Iterable[Finding]) -> bool:
-        return super()._settle(finding for finding in findings if not usages_fail(finding))
+    def _record_unknown(self, findings: Iterable[Finding]) -> bool:
+        return super()._record_unknown(finding for finding in findings if not usages_fail(finding))
 
 
 def usages_fail(finding: Finding) -> bool:
@@ -93,7 +93,7 @@ class LastAnswer:
     def __init__(self, other: RecordedSide) -> None:
         self._other = other
 
-    def fresh(self) -> None:
+    def reset(self) -> None:
         raise NotImplementedError
 
     def start(self, request: Request) -> None:

@@ -1,4 +1,4 @@
-"""roost adopts a Placement database in place, and Placement can take it back."""
+"""roost adopts a Placement database in place, and Placement can use it again afterwards."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.adoption.conftest import load
 from tests.adoption.full_comparison import FullComparison, RoostSide, record
 from tests.adoption.tables import Rows, describe, dump, fill
 from tests.adoption.upstream import HEAD, REVISIONS
-from tests.comparison.both import ask
+from tests.comparison.comparison import ask
 from tests.comparison.requests import Request
 from tests.comparison.sides import Side
 from tests.comparison.worlds import World
@@ -69,7 +69,7 @@ def claim(side: Side, consumer: str, provider: str) -> None:
     assert answer.status == 204, answer
 
 
-def test_equal_answers_before_and_after_and_back_again(
+def test_answers_are_equal_before_and_after_adoption_and_after_the_return(
     world: World, database_url: str, engine: Engine, tmp_path: Path
 ) -> None:
     upstream.migrate(database_url, tmp_path)
@@ -91,7 +91,7 @@ def test_equal_answers_before_and_after_and_back_again(
         answer = ask(side, Request("GET", f"/allocations/{world.unused_consumers[0]}", "1.39"))
         assert answer.body["allocations"][PROVIDER]["resources"] == {"VCPU": 3}
         assert answer.body["consumer_type"] == "MIGRATION"
-        # And back again: a roost that starts now serves what the reference wrote.
+        # A roost that starts now serves what the reference wrote.
         make_provider(side, OTHER_PROVIDER, "made by the reference")
         claim(side, world.unused_consumers[1], OTHER_PROVIDER)
         adopt(database_url)
@@ -99,17 +99,17 @@ def test_equal_answers_before_and_after_and_back_again(
 
 
 @pytest.mark.parametrize("revision", OLD)
-def test_an_older_revision(
+def test_an_older_revision_is_adopted(
     world: World, rows: Rows, database_url: str, engine: Engine, tmp_path: Path, revision: str
 ) -> None:
     upstream.migrate(database_url, tmp_path, revision)
     fill(engine, rows)
-    spoiled = spoil(engine, revision)
+    removed = remove_values(engine, revision)
     before, tables = dump(engine), describe(engine)
     adopt(database_url, INCOMPLETE)
     assert migrate.placement_version(engine) == WITH_EVERY_COLUMN
-    assert lost(before, dump(engine)) == spoiled
-    assert no_table_lost_anything(tables, describe(engine))
+    assert rows_lost(before, dump(engine)) == removed
+    assert no_definition_is_lost(tables, describe(engine))
     # A second run changes nothing.
     after = dump(engine)
     adopt(database_url)
@@ -125,7 +125,7 @@ def test_an_older_revision(
         claim(side, world.unused_consumers[1], PROVIDER)
 
 
-def spoil(engine: Engine, revision: str) -> dict[str, int]:
+def remove_values(engine: Engine, revision: str) -> dict[str, int]:
     """Remove values that this revision may lack; returns how many rows to fill in, by table."""
     if revision not in REVISIONS[:2]:
         return {}
@@ -138,8 +138,8 @@ def spoil(engine: Engine, revision: str) -> dict[str, int]:
     return {}
 
 
-def lost(before: Rows, after: Rows) -> dict[str, int]:
-    """How many rows of each table are missing or changed, new columns aside."""
+def rows_lost(before: Rows, after: Rows) -> dict[str, int]:
+    """How many rows of each table are missing or changed, not counting new columns."""
     found = {}
     for name, rows in before.items():
         if name == "alembic_version" or not rows:
@@ -151,15 +151,15 @@ def lost(before: Rows, after: Rows) -> dict[str, int]:
     return found
 
 
-def no_table_lost_anything(before: dict[str, object], after: dict[str, object]) -> bool:
+def no_definition_is_lost(before: dict[str, object], after: dict[str, object]) -> bool:
     for name, parts in before.items():
         assert isinstance(parts, dict)
         for part, items in parts.items():
-            there = after[name][part]  # type: ignore[index]
+            found = after[name][part]  # type: ignore[index]
             if isinstance(items, list):
-                assert all(item in there for item in items), (name, part)
+                assert all(item in found for item in items), (name, part)
             else:
-                assert items == there
+                assert items == found
     return True
 
 
@@ -168,7 +168,7 @@ def test_missing_roots_and_consumers_are_filled_in(
 ) -> None:
     upstream.migrate(database_url, tmp_path, REVISIONS[0])
     fill(engine, rows)
-    spoil(engine, REVISIONS[0])
+    remove_values(engine, REVISIONS[0])
     with pytest.raises(RuntimeError, match="online_data_migrations"):
         upstream.migrate(database_url, tmp_path)
     adopt(database_url, INCOMPLETE)
@@ -181,16 +181,16 @@ def test_missing_roots_and_consumers_are_filled_in(
     assert {row["uuid"] for row in after["consumers"]} == {row["uuid"] for row in rows["consumers"]}
     projects = {row["id"]: row["external_id"] for row in after["projects"]}
     users = {row["id"]: row["external_id"] for row in after["users"]}
-    whose = {
+    owners = {
         row["id"]: (projects[row["project_id"]], users[row["user_id"]], row["generation"])
         for row in after["consumers"]
     }
-    assert whose.pop(1) == ("project-1", "user-1", 1)
-    assert set(whose.values()) == {("somebody's", "nobody", 0)}
-    assert len(whose) == len(rows["consumers"]) - 1
+    assert owners.pop(1) == ("project-1", "user-1", 1)
+    assert set(owners.values()) == {("somebody's", "nobody", 0)}
+    assert len(owners) == len(rows["consumers"]) - 1
 
 
-def test_tables_that_nobody_stamped_are_recognised(
+def test_tables_without_a_revision_are_recognised(
     rows: Rows, database_url: str, engine: Engine, tmp_path: Path
 ) -> None:
     upstream.migrate(database_url, tmp_path)

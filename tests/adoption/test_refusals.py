@@ -1,4 +1,4 @@
-"""roost refuses an unknown database in one line, and leaves it as it was."""
+"""roost refuses an unknown database with one line, and leaves it as it was."""
 
 import subprocess
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def run_sync(url: str) -> subprocess.CompletedProcess[str]:
 
 
 def assert_refused(engine: Engine, *words: str) -> None:
-    """`roost db sync` fails with one line that has these words, and changes nothing."""
+    """`roost db sync` fails with one line that contains these words, and changes nothing."""
     before = dump(engine), describe(engine), sa.inspect(engine).get_table_names()
     with pytest.raises(Unavailable) as refusal:
         migrate.sync(engine)
@@ -57,20 +57,20 @@ def assert_refused(engine: Engine, *words: str) -> None:
     assert (dump(engine), describe(engine), sa.inspect(engine).get_table_names()) == before
 
 
-def test_a_newer_placement(engine: Engine) -> None:
+def test_a_newer_placement_is_refused(engine: Engine) -> None:
     write(engine, "UPDATE alembic_version SET version_num = 'ffffffffffff'")
     assert_refused(engine, "ffffffffffff", "newer Placement")
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_a_newer_placement_after_it_was_adopted(engine: Engine) -> None:
+def test_a_placement_upgraded_after_its_adoption_is_refused(engine: Engine) -> None:
     migrate.sync(engine)
     write(engine, "UPDATE alembic_version SET version_num = 'ffffffffffff'")
     assert_refused(engine, "ffffffffffff", "newer Placement")
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_what_the_program_says(engine: Engine) -> None:
+def test_a_refusal_is_one_line_on_stderr(engine: Engine) -> None:
     write(engine, "UPDATE alembic_version SET version_num = 'ffffffffffff'")
     done = run_sync(engine.url.render_as_string(hide_password=False))
     assert (done.returncode, done.stdout) == (1, "")
@@ -78,7 +78,7 @@ def test_what_the_program_says(engine: Engine) -> None:
     assert "ffffffffffff" in line
 
 
-def test_a_user_without_rights(postgresql: PostgreSQL) -> None:
+def test_a_user_without_rights_is_refused(postgresql: PostgreSQL) -> None:
     url = postgresql.create_database()
     engine = create_engine(url)
     write(engine, "CREATE ROLE guest LOGIN")
@@ -90,13 +90,13 @@ def test_a_user_without_rights(postgresql: PostgreSQL) -> None:
     postgresql.drop_database(url)
 
 
-def test_a_newer_roost(engine: Engine) -> None:
+def test_a_newer_roost_is_refused(engine: Engine) -> None:
     migrate.sync(engine)
     write(engine, "UPDATE roost_alembic_version SET version_num = '9999'")
     assert_refused(engine, "9999", "newer roost")
 
 
-def test_providers_in_a_circle_without_a_root(engine: Engine) -> None:
+def test_a_cycle_of_parents_without_a_root_is_refused(engine: Engine) -> None:
     columns = "INSERT INTO resource_providers (id, uuid, name, generation"
     write(
         engine,
@@ -106,7 +106,7 @@ def test_providers_in_a_circle_without_a_root(engine: Engine) -> None:
     assert_refused(engine, "circle", "parent_provider_id", "roost db sync")
 
 
-# SQLAlchemy's inspection decides, which is the same on all databases: one of them is enough.
+# Only SQLAlchemy's inspector decides, and it is the same on all databases, so one is enough.
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("statements", "words"),
@@ -124,12 +124,14 @@ def test_providers_in_a_circle_without_a_root(engine: Engine) -> None:
     ],
     ids=["half of the tables", "a table is gone", "tables of another program", "two revisions"],
 )
-def test_tables_that_are_not_known(engine: Engine, statements: list[str], words: list[str]) -> None:
+def test_unknown_tables_are_refused(
+    engine: Engine, statements: list[str], words: list[str]
+) -> None:
     write(engine, *statements)
     assert_refused(engine, *words)
 
 
-def test_the_database_of_another_program(tmp_path: Path) -> None:
+def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'other.db'}")
     write(
         engine,
@@ -141,13 +143,13 @@ def test_the_database_of_another_program(tmp_path: Path) -> None:
     engine.dispose()
 
 
-def test_an_interrupted_creation_goes_on(mariadb: MariaDB) -> None:
+def test_an_interrupted_creation_is_continued(mariadb: MariaDB) -> None:
     """MariaDB cannot roll back tables, so the next run finishes what was interrupted."""
     url = mariadb.create_database()
     engine = create_engine(url)
     migrate.sync(engine)
     tables = describe(engine)
-    # The tables are created one by one, and then the two versions.
+    # Tables are created one by one, and the two versions last.
     write(
         engine,
         "DROP TABLE alembic_version",

@@ -11,13 +11,13 @@ from pathlib import Path
 from tests.comparison.requests import Request
 from tests.comparison.sides import STOP_SECONDS_MAX, Answer, client_of, send
 
-# Oldest first: the first of Train, two that only check for missing values, consumer types, fewer
-# indexes.
+# Oldest first: the first of Train, two that only check for missing values, one that adds consumer
+# types, one that removes indexes.
 REVISIONS = ("b4ed3a175331", "611cd6dffd7b", "b5c396305c25", "422ece571366", "a082b8bb98d0")
 HEAD = REVISIONS[-1]
 
-# The reference takes seconds to import, and is configured for a whole process. So one process
-# imports it, and each use is a fork of that process.
+# The reference takes seconds to import, and its configuration is global to a process. So one
+# process imports it, and each use is a fork of that process.
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
     ["placement.wsgi", "placement.db.sqlalchemy.migration", "comparison.sides", __name__]
@@ -60,7 +60,7 @@ class Upstream:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def fresh(self) -> None:
+    def reset(self) -> None:
         raise NotImplementedError("the test owns the database")
 
     def start(self, request: Request) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from roost.client import Client
-from tests.agent.hosts import empty
+from tests.agent.hosts import delete_everything
 from tests.support.roost_server import RoostServer
 
 
@@ -20,5 +20,5 @@ def agent_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoostServ
 def client(agent_server: RoostServer) -> Iterator[Client]:
     """A client of a service that holds nothing."""
     with Client(agent_server.url) as client:
-        empty(client)
+        delete_everything(client)
         yield client

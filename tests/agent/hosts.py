@@ -1,4 +1,4 @@
-"""Hosts, and consumers on them, for the tests of the compute side."""
+"""Hosts and consumers for the tests of the agent."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from tests.support.names import uid
 
 
 def claim(client: Client, name: str, allocations: Mapping[str, Mapping[str, int]]) -> str:
-    """A consumer that holds this, by provider UUID."""
+    """Create a consumer with these allocations, by provider UUID; its UUID."""
     client.set_consumer(
         Consumer(
             uuid=uid(name),
@@ -27,7 +27,7 @@ Shape = Callable[[ProviderTree, str, dict[str, Any] | None], None]
 
 
 class ShapeDriver(Driver):
-    """A driver that is a function, which tests replace as they go."""
+    """A driver that calls a function, which tests replace."""
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
@@ -44,42 +44,44 @@ class ShapeDriver(Driver):
         self.shape(provider_tree, nodename, allocations)
 
 
-def stock(total: int, **fields: Any) -> dict[str, Any]:
+def inventory(total: int, **fields: Any) -> dict[str, Any]:
     return {"total": total, **fields}
 
 
 def flat(tree: ProviderTree, nodename: str, _: dict[str, Any] | None) -> None:
-    """Everything on the root."""
-    tree.update_inventory(nodename, {"VCPU": stock(16), "MEMORY_MB": stock(4096), "VGPU": stock(8)})
+    """A host that has everything on the root."""
+    tree.update_inventory(
+        nodename, {"VCPU": inventory(16), "MEMORY_MB": inventory(4096), "VGPU": inventory(8)}
+    )
     tree.update_traits(nodename, {"HW_CPU_X86_AVX2", "CUSTOM_GOLD"})
 
 
 def graphics(tree: ProviderTree, nodename: str, allocations: dict[str, Any] | None) -> None:
-    """The same with a child for each of two graphics cards, which have the VGPUs."""
+    """The same host with a child for each of two graphics cards, which have the VGPUs."""
     names = [f"{nodename}_gpu{number}" for number in (0, 1)]
     if "VGPU" in tree.data(nodename).inventory and allocations is None:
         raise ReshapeNeeded("VGPU moves from the root to the graphics cards")
-    tree.update_inventory(nodename, {"VCPU": stock(16), "MEMORY_MB": stock(4096)})
+    tree.update_inventory(nodename, {"VCPU": inventory(16), "MEMORY_MB": inventory(4096)})
     for name in names:
         if not tree.exists(name):
             tree.new_child(name, nodename, uuid=uid(name))
-        tree.update_inventory(name, {"VGPU": stock(4)})
-    root, room = tree.data(nodename).uuid, dict.fromkeys(names, 4)
+        tree.update_inventory(name, {"VGPU": inventory(4)})
+    root, free = tree.data(nodename).uuid, dict.fromkeys(names, 4)
     for record in (allocations or {}).values():
         held = record["allocations"].get(root, {"resources": {}})["resources"]
         amount = held.pop("VGPU", 0)
         if amount:
-            name = next(name for name in names if room[name] >= amount)
-            room[name] -= amount
+            name = next(name for name in names if free[name] >= amount)
+            free[name] -= amount
             record["allocations"][tree.data(name).uuid] = {"resources": {"VGPU": amount}}
 
 
-def empty(client: Client) -> None:
+def delete_everything(client: Client) -> None:
     providers = client.providers()
     for provider in providers:
         for consumer in client.provider_consumers(provider.uuid):
             client.delete_consumer(consumer)
-    # Children before their parents: whoever has children is refused until they are gone.
+    # Children before their parents: a provider with children cannot be deleted.
     while providers:
         parents = {provider.parent_uuid for provider in providers}
         for provider in [each for each in providers if each.uuid not in parents]:

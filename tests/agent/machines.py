@@ -1,4 +1,4 @@
-"""Machines as folders with the contents of /sys and /proc."""
+"""Machines as folders that contain files of /sys and /proc."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ ARM_FEATURES = "fp asimd evtstrm aes pmull sha1 sha2 crc32 cpuid"
 
 
 class MachineFolder:
-    """A folder that becomes a machine."""
+    """A folder that is filled with the files of one machine."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -79,7 +79,7 @@ class MachineFolder:
         (self.path / folder.lstrip("/") / "physfn").symlink_to(f"../{card}")
 
     def gpu(self, address: str, node: int, **types: tuple[int, int]) -> None:
-        """Types of virtual GPUs: how many are left, and how many there are."""
+        """Types of virtual GPUs: how many can still be created, and how many exist."""
         folder = self.pci(address, "0x030200", "0x10de", "0x20b5", numa_node=node)
         for name, (left, used) in types.items():
             kind = f"{folder}/mdev_supported_types/{name.replace('_', '-')}"
@@ -100,7 +100,7 @@ PCI = "/sys/bus/pci/devices"
 
 
 def server(path: Path) -> MachineFolder:
-    """Two sockets of four cores and eight threads, cards on each, and a display for its manager."""
+    """Two sockets of four cores and eight threads, cards on each, and a display for the BMC."""
     machine = MachineFolder(path)
     machine.processors(16, XEON_FLAGS, siblings=lambda cpu: f"{cpu % 8},{cpu % 8 + 8}")
     machine.memory(64 * 1024)
@@ -134,7 +134,7 @@ def laptop(path: Path) -> MachineFolder:
 
 
 def board(path: Path) -> MachineFolder:
-    """An ARM board: no NUMA, no PCI, no topology to speak of, its system on a memory card."""
+    """An ARM board: no NUMA, no PCI, hardly any topology, and its system on a memory card."""
     machine = MachineFolder(path)
     record = f"processor\t: {{}}\nBogoMIPS\t: 108.00\nFeatures\t: {ARM_FEATURES}"
     record += "\nCPU implementer\t: 0x41\nCPU architecture: 8"
@@ -146,7 +146,7 @@ def board(path: Path) -> MachineFolder:
 
 
 def virtual_machine(path: Path) -> MachineFolder:
-    """A guest without NUMA, some of whose processors can be plugged and are not."""
+    """A guest without NUMA; some of its processors are not plugged in."""
     machine = MachineFolder(path)
     machine.processors(4, EPYC_FLAGS, vendor="AuthenticAMD")
     machine.cpu_lists(online="0-3", present="0-3", possible="0-15")

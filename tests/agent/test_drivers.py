@@ -1,4 +1,4 @@
-"""Drivers by name."""
+"""Loading drivers by name."""
 
 import tomllib
 from importlib.metadata import EntryPoint
@@ -17,7 +17,7 @@ class OwnDriver(Driver):
 
 
 @pytest.fixture
-def announced(monkeypatch):
+def declared(monkeypatch):
     """A package that declares drivers."""
     points = [
         EntryPoint("own", f"{__name__}:OwnDriver", GROUP),
@@ -27,12 +27,12 @@ def announced(monkeypatch):
     monkeypatch.setattr(drivers, "entry_points", lambda group: points)
 
 
-def test_the_package_announces_what_is_built_in():
+def test_the_package_declares_the_built_in_drivers():
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     assert project["project"]["entry-points"][GROUP] == BUILT_IN
 
 
-def test_a_driver_of_another_package(announced):
+def test_a_driver_of_another_package_is_loaded(declared):
     driver = load_driver("own", {"colour": "blue"})
     assert isinstance(driver, OwnDriver)
     assert driver.options == {"colour": "blue"}
@@ -48,6 +48,6 @@ def test_a_driver_of_another_package(announced):
         ("other", r"'other' \(pathlib:Path\) is not a Driver"),
     ],
 )
-def test_what_cannot_be_loaded(announced, name, words):
+def test_a_driver_that_cannot_be_loaded_is_an_error(declared, name, words):
     with pytest.raises(DriverError, match=words):
         load_driver(name, {})

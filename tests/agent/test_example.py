@@ -17,7 +17,7 @@ LINES_MAX = 40
 
 
 def example() -> Any:
-    """The class, as the page defines it."""
+    """The class as the page defines it."""
     [code] = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert len(code.splitlines()) <= LINES_MAX
     names: dict[str, Any] = {}
@@ -25,7 +25,7 @@ def example() -> Any:
     return names["LicenceDriver"]
 
 
-def test_the_example(client: Client, tmp_path: Path) -> None:
+def test_the_example_follows_its_file(client: Client, tmp_path: Path) -> None:
     path = tmp_path / "licences.json"
     path.write_text(json.dumps({"cad": 20, "fem": 5}))
     tracker = Tracker(client, example()({"path": str(path)}), "licences")
@@ -39,7 +39,7 @@ def test_the_example(client: Client, tmp_path: Path) -> None:
     assert client.inventories(found["cad"]).inventories["CUSTOM_LICENCE"].total == 30
 
 
-def test_its_reshape(client: Client, tmp_path: Path) -> None:
+def test_the_example_renames_a_class(client: Client, tmp_path: Path) -> None:
     """A class is renamed, and consumers keep what they hold of it."""
     path = tmp_path / "licences.json"
     path.write_text(json.dumps({"cad": 20}))
@@ -47,15 +47,15 @@ def test_its_reshape(client: Client, tmp_path: Path) -> None:
     tracker.update(startup=True)
     [cad] = client.providers({"name": "cad"})
     client.create_resource_class("CUSTOM_LICENSE")
-    stock = client.inventories(cad.uuid)
-    old = {"CUSTOM_LICENSE": stock.inventories["CUSTOM_LICENCE"]}
-    client.set_inventories(cad.uuid, old, stock.generation)
+    inventories = client.inventories(cad.uuid)
+    old = {"CUSTOM_LICENSE": inventories.inventories["CUSTOM_LICENCE"]}
+    client.set_inventories(cad.uuid, old, inventories.generation)
     consumer = claim(client, "engineer", {cad.uuid: {"CUSTOM_LICENSE": 3}})
     tracker.update(startup=True)
     assert client.consumer(consumer).allocations == {cad.uuid: {"CUSTOM_LICENCE": 3}}
     assert client.usages(cad.uuid) == {"CUSTOM_LICENCE": 3}
 
 
-def test_what_it_needs() -> None:
+def test_the_example_needs_a_path() -> None:
     with pytest.raises(DriverError, match="path=FILE"):
         example()({})

@@ -1,4 +1,4 @@
-"""Providers that a file describes, and the errors for a file that is wrong."""
+"""Providers that a file describes, and the errors of a wrong file."""
 
 import textwrap
 import uuid
@@ -69,7 +69,7 @@ def test_a_file_becomes_a_tree(path, tree):
     assert not tree.exists("other")
 
 
-def test_its_roots(path):
+def test_providers_at_the_top_are_roots(path):
     assert driver(path, POOL).nodenames() == ["pool", "other"]
     assert driver(path).root_uuid("pool") is None
     named = driver(path, f"providers: [{{name: pool, uuid: {ROOT.upper()}}}]")
@@ -78,24 +78,24 @@ def test_its_roots(path):
         driver(path, POOL).root_uuid("licences")
 
 
-def test_a_root_of_another_uuid_is_refused(path, tree):
+def test_a_root_with_another_uuid_is_refused(path, tree):
     with pytest.raises(DriverError, match=f"{CHILD}, but the service knows it as {ROOT}"):
         update(path, tree, f"providers: [{{name: pool, uuid: {CHILD}}}]")
 
 
-def test_the_file_is_read_anew(path, tree):
+def test_the_file_is_read_at_each_update(path, tree):
     update(path, tree, POOL)
     update(path, tree, "providers: [{name: pool, inventories: {DISK_GB: {total: 5}}}]")
     assert tree.data("pool").inventory["DISK_GB"]["total"] == 5
     assert tree.get_provider_uuids() == [ROOT]
 
 
-def test_what_is_not_named_stays(path, tree):
+def test_traits_and_aggregates_that_the_file_does_not_name_are_kept(path, tree):
     update(path, tree, POOL)
     before = tree.data("pool")
     update(path, tree, "providers: [{name: pool}]")
     after = tree.data("pool")
-    # Inventories that are not there are not there: they may have moved to a child.
+    # Inventories that the file does not name are removed: they may have moved to a child.
     assert (after.traits, after.inventory, after.aggregates) == (
         before.traits,
         {},
@@ -110,7 +110,7 @@ def test_unknown_providers_can_be_kept(path, tree):
     update(path, tree, POOL)
     tree.new_child("somebody's", "derived")
     update(path, tree, "providers: [{name: pool}]", unknown="keep")
-    # The one we made goes as well, but for who stands below it.
+    # The driver would remove `derived`, its own provider, but a foreign one is below it.
     assert tree.exists("somebody's")
     assert tree.exists("licences")
     tree.remove("somebody's")
@@ -118,7 +118,7 @@ def test_unknown_providers_can_be_kept(path, tree):
     assert not tree.exists("derived")
 
 
-def test_providers_move_and_get_other_names(path, tree):
+def test_providers_are_moved_and_renamed(path, tree):
     update(path, tree, POOL)
     update(
         path,
@@ -149,7 +149,7 @@ providers:
 """
 
 
-def test_a_class_that_moves_to_children(path, tree):
+def test_a_class_that_moves_to_children_needs_a_reshape(path, tree):
     update(path, tree, FLAT)
     with pytest.raises(ReshapeNeeded, match="VGPU moves from pool to card-1, card-2"):
         update(path, tree, NESTED)
@@ -164,7 +164,7 @@ def test_a_class_that_moves_to_children(path, tree):
     assert {each for record in allocations.values() for each in record["allocations"]} == cards | {
         ROOT
     }
-    # And back again.
+    # The class moves back to the root.
     with pytest.raises(ReshapeNeeded):
         update(path, tree, FLAT)
     update(path, tree, FLAT, allocations)
@@ -172,16 +172,16 @@ def test_a_class_that_moves_to_children(path, tree):
     assert not tree.exists("card-1")
 
 
-def test_a_class_that_is_gone_needs_no_reshape(path, tree):
+def test_a_class_that_is_removed_needs_no_reshape(path, tree):
     update(path, tree, FLAT)
     update(path, tree, "providers: [{name: pool, inventories: {}}]")
     assert not tree.has_inventory("pool")
 
 
-# -- what is wrong, and where
+# -- errors and their positions
 
 WRONG = [
-    # the file, the line, the field, some words
+    # the file, the line, the field, words of the error
     ("providers: [{nam: pool}]", 1, r"providers\[0\].nam", "no such field; there are name, uuid"),
     ("providers:\n- uuid: x\n", 2, r"providers\[0\]", "name is missing"),
     ("providers:\n- name: 7\n", 2, r"providers\[0\].name", "7 is not of type 'string'"),
@@ -276,7 +276,7 @@ def test_an_error_names_the_file_the_line_and_the_field(path, text, line, field,
         driver(path).nodenames()
 
 
-def test_all_errors_are_told_in_the_order_of_the_lines(path):
+def test_all_errors_are_listed_in_the_order_of_the_lines(path):
     path.write_text("providers:\n- nam: a\n  traits: 1\n- name: [b]\n")
     with pytest.raises(DriverError) as caught:
         driver(path).nodenames()
@@ -284,7 +284,7 @@ def test_all_errors_are_told_in_the_order_of_the_lines(path):
     assert lines == ["2", "2", "3", "4"]
 
 
-def test_an_anchor_may_be_used_again(path, tree):
+def test_an_anchor_may_be_repeated(path, tree):
     text = """\
     providers:
       - name: pool
@@ -296,13 +296,13 @@ def test_an_anchor_may_be_used_again(path, tree):
     assert tree.data("below").traits == {"CUSTOM_A"}
 
 
-def test_a_whole_number_may_have_a_point(path, tree):
+def test_a_float_without_a_fraction_is_an_integer(path, tree):
     update(path, tree, "providers: [{name: pool, inventories: {VGPU: {total: 8.0}}}]")
     total = tree.data("pool").inventory["VGPU"]["total"]
     assert (total, type(total)) == (8, int)
 
 
-def test_a_file_that_is_not_there(path):
+def test_a_missing_file_is_an_error(path):
     with pytest.raises(DriverError, match=r"pools\.yaml cannot be read"):
         driver(path).nodenames()
 
@@ -315,10 +315,10 @@ def test_a_file_that_is_not_there(path):
         ({"path": "a", "unknown": "what"}, "'what' is none of remove, keep"),
     ],
 )
-def test_bad_options(options, words):
+def test_bad_options_are_refused(options, words):
     with pytest.raises(DriverError, match=words):
         load_driver("file", options)
 
 
-def test_the_schema_is_one():
+def test_the_schema_is_valid():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)

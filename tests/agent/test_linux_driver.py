@@ -1,4 +1,4 @@
-"""What Linux machines become, from what they say of themselves."""
+"""The providers that the Linux driver reports for several machines."""
 
 import os
 import re
@@ -44,7 +44,7 @@ def server(tmp_path):
 # -- the machines
 
 
-def test_a_server_with_two_sockets(server):
+def test_a_server_has_a_provider_for_each_numa_node_and_card(server):
     tree = tree_of(server)
     assert totals(tree) == {
         "host": {"DISK_GB": 2000},
@@ -102,7 +102,7 @@ def test_a_laptop(tmp_path):
     }
     found = tree.data("host").traits
     assert "HW_CPU_HYPERTHREADING" in found
-    # It has GFNI, but no AVX-512; and no KVM is switched on.
+    # It has GFNI but no AVX-512, and KVM is off.
     assert "HW_CPU_X86_AVX512GFNI" not in found
     assert "COMPUTE_ARCH_X86_64" not in found
 
@@ -122,14 +122,14 @@ def test_a_virtual_machine(tmp_path):
     assert totals(tree) == {"host": {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}}
     found = tree.data("host").traits
     assert found >= {"HW_CPU_X86_AMD_SVM", "HW_CPU_X86_AMD_SSBD", "HW_CPU_X86_SHA"}
-    # The processor could, but nobody has switched it on.
+    # The processor has SEV, but it is off.
     assert "HW_CPU_X86_AMD_SEV" not in found
     machine.write("/sys/module/kvm_amd/parameters/sev", "Y")
     assert "HW_CPU_X86_AMD_SEV" in tree_of(machine).data("host").traits
 
 
 @pytest.mark.skipif(not Path("/sys/devices/system/cpu/online").exists(), reason="needs Linux")
-def test_this_machine():
+def test_the_machine_that_runs_the_test():
     driver = load_driver("linux", {"numa": "never"})
     [name] = driver.nodenames()
     tree = ProviderTree()
@@ -148,7 +148,7 @@ def test_this_machine():
 
 
 @pytest.mark.parametrize("build", [machines.server, machines.laptop, machines.board])
-def test_the_second_time_changes_nothing(tmp_path, build):
+def test_a_second_update_changes_nothing(tmp_path, build):
     machine = build(tmp_path)
     tree = tree_of(machine)
     before = [tree.data(each) for each in tree.get_provider_uuids()]
@@ -156,18 +156,18 @@ def test_the_second_time_changes_nothing(tmp_path, build):
     assert [tree.data(each) for each in tree.get_provider_uuids()] == before
 
 
-def test_uuids_of_children_stay(server):
+def test_uuids_of_children_are_stable(server):
     assert tree_of(server).get_provider_uuids() == tree_of(server).get_provider_uuids()
 
 
-def test_a_machine_that_says_nothing(tmp_path):
+def test_a_machine_without_files_has_no_inventory(tmp_path):
     assert totals(tree_of(tmp_path)) == {"host": {}}
 
 
 # -- options
 
 
-def test_numa_never(server):
+def test_with_numa_never_the_root_has_everything(server):
     tree = tree_of(server, numa="never")
     assert totals(tree)["host"] == {
         "DISK_GB": 2000,
@@ -179,18 +179,18 @@ def test_numa_never(server):
     assert tree.data("host_0000:3b:00.0").parent_uuid == ROOT
 
 
-def test_numa_always(tmp_path):
+def test_with_numa_always_a_single_node_is_a_child(tmp_path):
     tree = tree_of(machines.laptop(tmp_path), numa="always")
     assert totals(tree) == {
         "host": {"DISK_GB": 512},
         "host_numa0": {"VCPU": 8, "MEMORY_MB": 16384},
         "host_0000:01:00.0": {"PGPU": 1},
     }
-    # It says -1 for its node.
+    # Its numa_node is -1.
     assert tree.data("host_0000:01:00.0").parent_uuid == ROOT
 
 
-def test_dedicated_processors(server):
+def test_dedicated_processors_are_pcpus(server):
     found = totals(tree_of(server, cpu_dedicated_set="2-3,10-11,12"))
     assert (found["host_numa0"]["VCPU"], found["host_numa0"]["PCPU"]) == (4, 4)
     assert (found["host_numa1"]["VCPU"], found["host_numa1"]["PCPU"]) == (7, 1)
@@ -200,17 +200,17 @@ def test_dedicated_processors(server):
     assert "VCPU" not in found["host_numa1"]
 
 
-def test_isolated_and_offline_processors(server):
+def test_isolated_processors_are_pcpus_and_offline_ones_do_not_count(server):
     server.cpu_lists(isolated="1,9", online="0-13", present="0-15")
     found = totals(tree_of(server))
     assert (found["host_numa0"]["VCPU"], found["host_numa0"]["PCPU"]) == (6, 2)
     assert found["host_numa1"]["VCPU"] == 6
     assert "PCPU" not in totals(tree_of(server, cpu_dedicated_set=""))["host_numa0"]
-    # A dedicated processor that is switched off is not there to be given away.
+    # A dedicated processor that is offline cannot be allocated.
     assert totals(tree_of(server, cpu_dedicated_set="13-15"))["host_numa1"]["PCPU"] == 1
 
 
-def test_siblings_that_are_switched_off_are_no_hyperthreads(server):
+def test_offline_siblings_are_no_hyperthreads(server):
     server.cpu_lists(online="0-7", present="0-15")
     assert "HW_CPU_HYPERTHREADING" not in tree_of(server).data("host").traits
 
@@ -223,13 +223,13 @@ def test_reserved_memory_is_spread_over_the_nodes(server):
     assert tree.data("host").inventory["DISK_GB"]["reserved"] == 50
 
 
-def test_parts_lose_nothing():
+def test_distributed_parts_add_up():
     assert distribute(512, [0, 1, 2]) == [0, 170, 342]
     assert distribute(7, []) == []
     assert distribute(7, [0]) == [0]
 
 
-def test_huge_pages_may_stay_memory(server):
+def test_huge_pages_may_count_as_memory(server):
     found = totals(tree_of(server, huge_pages="memory"))
     assert found["host_numa0"] == {"VCPU": 8, "MEMORY_MB": 32768}
 
@@ -237,27 +237,27 @@ def test_huge_pages_may_stay_memory(server):
 def test_ratios_are_configured_or_kept(server):
     tree = tree_of(server, vcpu_ratio="16")
     assert tree.data("host_numa0").inventory["VCPU"]["allocation_ratio"] == 16.0
-    # An operator sets another one in the service.
-    stock = tree.data("host_numa0").inventory
-    stock["MEMORY_MB"]["allocation_ratio"] = 1.5
-    tree.update_inventory("host_numa0", stock)
+    # An operator sets another ratio in the service.
+    inventory = tree.data("host_numa0").inventory
+    inventory["MEMORY_MB"]["allocation_ratio"] = 1.5
+    tree.update_inventory("host_numa0", inventory)
     tree_of(server, tree)
     assert tree.data("host_numa0").inventory["VCPU"]["allocation_ratio"] == 16.0
     assert tree.data("host_numa0").inventory["MEMORY_MB"]["allocation_ratio"] == 1.5
 
 
-def test_the_disk_of_a_folder(server):
+def test_the_disk_is_the_file_system_of_a_folder(server):
     (server.path / "var/lib/instances").mkdir(parents=True)
     found = totals(tree_of(server, disk_folder="/var/lib/instances"))
     stat = os.statvfs(server.path)
     assert found["host"].get("DISK_GB", 0) == stat.f_blocks * stat.f_frsize // 2**30
 
 
-def test_virtual_gpus(server):
+def test_a_divided_gpu_has_vgpus(server):
     server.gpu("0000:5e:00.0", 0, nvidia_35=(0, 3), nvidia_36=(0, 0))
     server.gpu("0000:d8:00.0", 1, nvidia_35=(8, 0), nvidia_36=(4, 0))
     found = totals(tree_of(server))
-    # The one is cut already; for the other one somebody has to choose.
+    # One card is divided already; for the other one an operator must choose a type.
     assert found["host_0000:5e:00.0"] == {"VGPU": 3}
     assert found["host_0000:d8:00.0"] == {"PGPU": 1}
     tree = tree_of(server, vgpu_types="nvidia-36, nvidia-35")
@@ -281,20 +281,20 @@ def test_virtual_gpus(server):
         ({"root": "/nowhere/at/all"}, "/nowhere/at/all"),
     ],
 )
-def test_bad_options(server, options, words):
+def test_bad_options_are_refused(server, options, words):
     with pytest.raises(DriverError, match=words):
         tree_of(server, **options)
 
 
-def test_lists_of_processors():
+def test_lists_of_processors_are_parsed():
     assert parse_cpus("0-2, 8,^1", "here") == {0, 2, 8}
     assert parse_cpus("", "here") == set()
 
 
-# -- what is not the driver's
+# -- what others wrote
 
 
-def test_what_others_did_stays(server):
+def test_what_others_wrote_is_kept(server):
     tree = tree_of(server)
     tree.new_child("host:ovs agent", "host")
     tree.update_inventory("host:ovs agent", {"NET_BW_EGR_KILOBIT_PER_SEC": {"total": 10}})
@@ -309,7 +309,7 @@ def test_what_others_did_stays(server):
     assert tree.in_aggregates("host", ["aggregate-1"])
 
 
-def test_a_card_that_is_gone_goes(server):
+def test_a_removed_card_is_deleted(server):
     tree = tree_of(server)
     server.write("/sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs", 0)
     tree_of(server, tree)
@@ -320,7 +320,7 @@ def test_a_card_that_is_gone_goes(server):
 
 
 def flat_tree():
-    """As the service has a host that was reported without NUMA."""
+    """A host that was reported without NUMA, as the service has it."""
     tree = ProviderTree()
     tree.new_root("host", ROOT)
     tree.update_inventory(
@@ -344,7 +344,7 @@ def consumer(**resources):
     }
 
 
-def test_from_the_root_to_numa_nodes(server):
+def test_a_reshape_from_the_root_to_numa_nodes(server):
     tree = flat_tree()
     before = tree.data("host")
     with pytest.raises(ReshapeNeeded, match="VCPU moves from host to host_numa0, host_numa1"):
@@ -380,7 +380,7 @@ def test_from_the_root_to_numa_nodes(server):
     assert functions == [2, 2, 2, 2]
 
 
-def test_from_numa_nodes_to_the_root(server):
+def test_a_reshape_from_numa_nodes_to_the_root(server):
     tree = tree_of(server)
     nodes = [tree.data(f"host_numa{n}").uuid for n in (0, 1)]
     with pytest.raises(ReshapeNeeded):
@@ -396,7 +396,7 @@ def test_from_numa_nodes_to_the_root(server):
     assert allocations["b"]["allocations"] == {ROOT: {"resources": {"VCPU": 1, "MEMORY_MB": 512}}}
 
 
-def test_what_does_not_fit_is_told(server):
+def test_a_reshape_that_does_not_fit_changes_nothing(server):
     tree = flat_tree()
     allocations = {"big": consumer(MEMORY_MB=65000)}
     with pytest.raises(DriverError, match=r"MEMORY_MB moves .* 65000 of consumer big do not fit"):

@@ -1,4 +1,4 @@
-"""A Linux machine and a service: reported, claimed from, and given another shape."""
+"""A Linux machine and a service: it is reported, claimed from, and reshaped."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_numa_nodes_are_introduced_under_load(client, server):
 
 
 def test_a_host_of_openstack_is_adopted(client, server):
-    """Compute has reported the host before, and operators and others have had their say."""
+    """Nova reported the host before, and operators and Neutron wrote to it."""
     root = client.create_provider("host")
     inventories = client.inventories(root.uuid)
     known = {"VCPU": Inventory(total=16, allocation_ratio=4.0), "MEMORY_MB": Inventory(total=60000)}

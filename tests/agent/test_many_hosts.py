@@ -1,4 +1,4 @@
-"""The agents of many hosts at once, against one server on PostgreSQL.
+"""The agents of many hosts, concurrently, against one server on PostgreSQL.
 
 `scripts/many-hosts` runs it with a thousand hosts.
 """
@@ -12,28 +12,30 @@ from roost.agent.driver import Allocations
 from roost.agent.provider_tree import ProviderTree
 from roost.agent.tracker import Tracker
 from roost.client import Client
-from tests.agent.hosts import ShapeDriver, stock, uid
+from tests.agent.hosts import ShapeDriver, inventory, uid
 from tests.support.database_servers import PostgreSQL
 from tests.support.roost_server import RoostServer
 
 HOSTS = int(os.environ.get("ROOST_TEST_HOSTS", "100"))
-AT_ONCE = 32
+CONCURRENT_UPDATES = 32
 
 
 def numa(tree: ProviderTree, nodename: str, _: Allocations | None) -> None:
     """A root, two NUMA nodes with processors and memory, a network card below each."""
-    tree.update_inventory(nodename, {"DISK_GB": stock(1000)})
+    tree.update_inventory(nodename, {"DISK_GB": inventory(1000)})
     for number in (0, 1):
         node, card = f"{nodename}_numa{number}", f"{nodename}_card{number}"
         if not tree.exists(node):
             tree.new_child(node, nodename, uuid=uid(node))
             tree.new_child(card, node, uuid=uid(card))
-        tree.update_inventory(node, {"VCPU": stock(32), "MEMORY_MB": stock(65536)})
+        tree.update_inventory(node, {"VCPU": inventory(32), "MEMORY_MB": inventory(65536)})
         tree.update_traits(node, {"HW_NUMA_ROOT"})
-        tree.update_inventory(card, {"SRIOV_NET_VF": stock(8)})
+        tree.update_inventory(card, {"SRIOV_NET_VF": inventory(8)})
 
 
-def test_many_hosts(postgresql: PostgreSQL, tmp_path: Path) -> None:
+def test_many_hosts_are_created_and_updated_concurrently(
+    postgresql: PostgreSQL, tmp_path: Path
+) -> None:
     url = postgresql.create_database()
     arguments = ("--workers", "2")
     with (
@@ -47,8 +49,8 @@ def test_many_hosts(postgresql: PostgreSQL, tmp_path: Path) -> None:
             return Tracker(client, drivers[name], name).update(startup=True)
 
         seconds = []
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            # First there is nothing, then nothing has changed.
+        with ThreadPoolExecutor(CONCURRENT_UPDATES) as pool:
+            # The first round creates everything; in the second one nothing has changed.
             for expected in (True, False):
                 began = time.monotonic()
                 assert set(pool.map(update, names)) == {expected}

@@ -23,7 +23,7 @@ POOL = "22222222-0000-0000-0000-000000000000"
 
 @pytest.fixture
 def tree():
-    """host -> numa0 -> nic, host -> numa1; and a storage pool beside it."""
+    """host -> numa0 -> nic, host -> numa1; and a separate storage pool."""
     tree = ProviderTree()
     tree.new_root("host", HOST, generation=3)
     tree.new_child("numa0", HOST, uuid=NUMA0, generation=1)
@@ -63,7 +63,7 @@ def test_a_name_that_is_a_uuid_as_bare_metal_nodes_have_it():
     assert tree.data(HOST).name == HOST
 
 
-def test_remove_takes_the_subtree(tree):
+def test_remove_removes_the_subtree(tree):
     tree.remove("numa0")
     assert tree.get_provider_uuids() == [HOST, NUMA1, POOL]
     assert not tree.exists("nic")
@@ -79,7 +79,7 @@ def test_reparent_moves_the_subtree(tree):
     assert NUMA0 in tree.roots
 
 
-def test_rename(tree):
+def test_a_rename_keeps_the_uuid(tree):
     tree.rename("nic", "eth0")
     assert tree.data("eth0").uuid == NIC
     assert not tree.exists("nic")
@@ -109,7 +109,7 @@ def test_rename(tree):
         ),
     ],
 )
-def test_what_is_refused_changes_nothing(tree, change, error, words):
+def test_a_refused_change_changes_nothing(tree, change, error, words):
     before = [tree.data(uuid) for uuid in tree.get_provider_uuids()]
     with pytest.raises(error, match=words) as caught:
         change(tree)
@@ -131,7 +131,7 @@ def record(uuid, name, parent=None, generation=0):
     }
 
 
-def test_populate_takes_any_order():
+def test_populate_accepts_any_order():
     tree = ProviderTree()
     tree.populate_from_iterable(
         [record(NIC, "nic", NUMA0), record(NUMA0, "numa0", HOST, 4), record(HOST, "host")]
@@ -150,7 +150,7 @@ def test_populate_replaces_the_tree_and_leaves_the_others(tree):
     assert tree.data(POOL).traits == {"CUSTOM_FAST"}
 
 
-def test_populate_below_a_parent_that_is_known(tree):
+def test_populate_below_a_known_parent(tree):
     tree.populate_from_iterable([record(NIC, "eth0", NUMA1)])
     assert tree.data("eth0").parent_uuid == NUMA1
     assert not tree.exists("nic")
@@ -165,7 +165,7 @@ def test_populate_below_a_parent_that_is_known(tree):
         ([record(HOST, "host"), record(NIC, "host", HOST)], DuplicateProvider),
     ],
 )
-def test_populate_takes_everything_or_nothing(tree, records, error):
+def test_populate_is_atomic(tree, records, error):
     before = [tree.data(uuid) for uuid in tree.get_provider_uuids()]
     with pytest.raises(error):
         tree.populate_from_iterable(records)
@@ -213,7 +213,7 @@ def test_traits_and_aggregates(tree):
     assert tree.data("nic").aggregates == set()
 
 
-def test_resources_are_the_drivers_own(tree):
+def test_resources_belong_to_the_driver(tree):
     notes = {"VGPU": {"0000:3b:00.0": ["mdev-1"]}}
     assert tree.update_resources("nic", notes)
     notes["VGPU"]["0000:3b:00.0"].append("mdev-2")
@@ -230,7 +230,7 @@ def test_resources_are_the_drivers_own(tree):
         lambda tree, generation: tree.update_resources("host", {}, generation),
     ],
 )
-def test_a_generation_is_remembered_even_if_nothing_else_is_new(tree, update):
+def test_a_generation_is_remembered_even_if_nothing_else_changed(tree, update):
     assert update(tree, 7) is False
     assert tree.data("host").generation == 7
     update(tree, None)
@@ -251,7 +251,7 @@ def test_data_is_a_copy(tree):
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, ProviderTree.copy])
-def test_a_copy_goes_its_own_way(tree, duplicate):
+def test_a_copy_is_independent(tree, duplicate):
     twin = duplicate(tree)
     twin.remove("numa0")
     twin.update_traits("host", ["CUSTOM_NEW"])
@@ -263,7 +263,7 @@ def test_a_copy_goes_its_own_way(tree, duplicate):
 # -- threads
 
 
-def test_threads_lose_nothing(tree):
+def test_concurrent_changes_are_not_lost(tree):
     threads = 8
     each = 50
     barrier = threading.Barrier(threads)

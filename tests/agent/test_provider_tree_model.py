@@ -1,4 +1,4 @@
-"""The tree against a plain dictionary of parents, under any sequence of changes."""
+"""The tree compared with a dictionary of parents, after any sequence of changes."""
 
 import pytest
 from hypothesis import settings
@@ -100,7 +100,7 @@ class TreeMachine(RuleBasedStateMachine):
 
     @rule()
     def through_the_service(self):
-        """The same trees, read back in an order that knows nothing of parents."""
+        """The same trees, read back in an order that ignores parents."""
         records = [
             {"uuid": data.uuid, "name": data.name, "parent_provider_uuid": data.parent_uuid}
             for data in map(self.tree.data, sorted(self.tree.get_provider_uuids(), reverse=True))

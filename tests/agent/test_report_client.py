@@ -12,14 +12,14 @@ from roost.agent.provider_tree import ProviderTree
 from roost.agent.report_client import ReportClient
 from roost.agent.tree_update import ReshapeConflict, UpdateFailed
 from roost.client import Client, Inventory
-from tests.agent.hosts import claim, empty, flat, graphics, stock, uid
+from tests.agent.hosts import claim, delete_everything, flat, graphics, inventory, uid
 from tests.support.roost_server import RoostServer
 
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
 
 
-class Counting(httpx.HTTPTransport):
-    """Counts requests, and cuts the wire before or after one of them."""
+class CountingTransport(httpx.HTTPTransport):
+    """Counts requests, and breaks the connection before or after one of the writes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,12 +46,12 @@ class Counting(httpx.HTTPTransport):
 
 
 class Crash(Exception):
-    """The agent dies here."""
+    """Stands for the death of the agent."""
 
 
 @contextmanager
-def counted(server: RoostServer) -> Iterator[tuple[Client, Counting]]:
-    transport = Counting()
+def counting_client_of(server: RoostServer) -> Iterator[tuple[Client, CountingTransport]]:
+    transport = CountingTransport()
     with Client(server.url, transport=transport) as client:
         assert client.version
         transport.sent.clear()
@@ -66,7 +66,7 @@ def write_flat(client: Client) -> tuple[ReportClient, ProviderTree]:
     return report, tree
 
 
-def test_a_new_host(client: Client) -> None:
+def test_a_new_host_is_created(client: Client) -> None:
     write_flat(client)
     [host] = client.providers({"name": "host"})
     assert client.inventories(host.uuid).inventories == {
@@ -86,16 +86,16 @@ def test_a_host_that_exists_is_found(client: Client) -> None:
         report.get_provider_tree_and_ensure_root("host", str(uuid.uuid4()))
 
 
-def test_reading_without_writing(client: Client) -> None:
+def test_a_tree_can_be_read_without_creating_its_root(client: Client) -> None:
     tree = ReportClient(client).get_provider_tree("host")
     assert tree.exists("host")
     assert client.providers() == []
 
 
-def test_the_fewest_requests(client: Client, agent_server: RoostServer) -> None:
+def test_only_changes_are_sent(client: Client, agent_server: RoostServer) -> None:
     """What did not change is not sent, and what did is sent once."""
     write_flat(client)
-    with counted(agent_server) as (counting_client, transport):
+    with counting_client_of(agent_server) as (counting_client, transport):
         report = ReportClient(counting_client)
         tree = report.get_provider_tree_and_ensure_root("host")
         # One for the root, one for the tree, three for each provider.
@@ -103,7 +103,7 @@ def test_the_fewest_requests(client: Client, agent_server: RoostServer) -> None:
         transport.sent.clear()
         assert report.update_from_provider_tree(tree) is False
         assert transport.sent == []
-        tree.update_inventory("host", {"VCPU": stock(32)})
+        tree.update_inventory("host", {"VCPU": inventory(32)})
         tree.new_child("child", "host", uuid=uid("child"))
         tree.add_traits("child", "CUSTOM_GOLD")
         assert report.update_from_provider_tree(tree) is True
@@ -114,18 +114,18 @@ def test_the_fewest_requests(client: Client, agent_server: RoostServer) -> None:
         assert transport.sent == []
 
 
-def test_a_child_that_becomes_a_root(client: Client) -> None:
+def test_a_child_becomes_a_root(client: Client) -> None:
     report, tree = write_flat(client)
     tree.new_child("child", "host", uuid=uid("child"))
     report.update_from_provider_tree(tree)
     tree.reparent("child", None)
     assert report.update_from_provider_tree(tree) is True
     assert client.provider(uid("child")).parent_uuid is None
-    # It is known now, and not sent again.
+    # It was sent, and is not sent again.
     assert report.update_from_provider_tree(tree) is False
 
 
-def test_a_rename_leaves_a_move_of_somebody_else_alone(client: Client) -> None:
+def test_a_rename_does_not_undo_a_move_by_another_client(client: Client) -> None:
     report, tree = write_flat(client)
     for name in ("a", "b"):
         tree.new_child(name, "host", uuid=uid(name))
@@ -176,8 +176,8 @@ def test_a_change_while_the_tree_is_read_is_not_overwritten(
                 client.set_provider_traits(host.uuid, traits, seen.generation)
             return super().handle_request(request)
 
-    with Client(agent_server.url, transport=Interfering()) as disturbed:
-        report = ReportClient(disturbed)
+    with Client(agent_server.url, transport=Interfering()) as interfered:
+        report = ReportClient(interfered)
         tree = report.get_provider_tree_and_ensure_root("host")
         tree.add_traits("host", "HW_CPU_X86_AVX")
         with pytest.raises(UpdateFailed, match="traits"):
@@ -185,12 +185,12 @@ def test_a_change_while_the_tree_is_read_is_not_overwritten(
     assert "CUSTOM_OF_AN_OPERATOR" in client.provider_traits(host.uuid).traits
 
 
-def test_moved_renamed_and_deleted(client: Client) -> None:
+def test_providers_are_moved_renamed_and_deleted(client: Client) -> None:
     report, tree = write_flat(client)
     for name in ("a", "b", "c"):
         tree.new_child(name, "host", uuid=uid(name))
     tree.new_child("leaf", "a", uuid=uid("leaf"))
-    tree.update_inventory("leaf", {"FPGA": stock(1)})
+    tree.update_inventory("leaf", {"FPGA": inventory(1)})
     report.update_from_provider_tree(tree)
     tree.reparent("leaf", "b")
     tree.rename("c", "see")
@@ -201,7 +201,7 @@ def test_moved_renamed_and_deleted(client: Client) -> None:
     assert found == {"host": None, "b": host.uuid, "see": host.uuid, "leaf": uid("b")}
 
 
-def test_aggregates(client: Client) -> None:
+def test_aggregates_are_written(client: Client) -> None:
     report, tree = write_flat(client)
     tree.update_aggregates("host", {uid("aggregate")})
     report.update_from_provider_tree(tree)
@@ -209,42 +209,42 @@ def test_aggregates(client: Client) -> None:
     assert client.provider_aggregates(host.uuid).aggregates == {uid("aggregate")}
 
 
-def test_claims_do_not_get_in_the_way(client: Client) -> None:
-    """Claims change the generation, and nothing that the agent writes."""
+def test_a_concurrent_claim_does_not_fail_an_update(client: Client) -> None:
+    """Claims change the generation, but nothing that the agent writes."""
     report, tree = write_flat(client)
     [host] = client.providers()
     claim(client, "consumer", {host.uuid: {"VCPU": 2}})
-    tree.update_inventory("host", {**tree.data("host").inventory, "VCPU": stock(32)})
+    tree.update_inventory("host", {**tree.data("host").inventory, "VCPU": inventory(32)})
     tree.add_traits("host", "CUSTOM_MORE")
     report.update_from_provider_tree(tree)
     assert client.inventories(host.uuid).inventories["VCPU"].total == 32
     assert client.usages(host.uuid)["VCPU"] == 2
 
 
-def test_what_others_changed_is_not_overwritten_unseen(client: Client) -> None:
+def test_traits_that_another_client_changed_are_not_overwritten(client: Client) -> None:
     report, tree = write_flat(client)
     [host] = client.providers()
     client.set_provider_traits(host.uuid, {"HW_CPU_X86_SSE"}, client.provider(host.uuid).generation)
     tree.add_traits("host", "CUSTOM_MORE")
-    tree.update_inventory("host", {"VCPU": stock(64)})
+    tree.update_inventory("host", {"VCPU": inventory(64)})
     with pytest.raises(UpdateFailed) as failed:
         report.update_from_provider_tree(tree)
-    # The rest was done.
+    # The other steps succeeded.
     assert [(each.provider, each.step) for each in failed.value.failures] == [("host", "traits")]
     assert client.provider_traits(host.uuid).traits == {"HW_CPU_X86_SSE"}
     assert client.inventories(host.uuid).inventories["VCPU"].total == 64
-    # The next run looks first.
+    # The next run reads the tree first.
     tree = report.get_provider_tree_and_ensure_root("host")
     tree.add_traits("host", "CUSTOM_MORE")
     report.update_from_provider_tree(tree)
     assert client.provider_traits(host.uuid).traits == {"HW_CPU_X86_SSE", "CUSTOM_MORE"}
 
 
-def test_what_cannot_be_done_is_said(client: Client) -> None:
+def test_a_failed_step_is_reported_and_the_others_are_done(client: Client) -> None:
     report, tree = write_flat(client)
     [host] = client.providers()
     claim(client, "consumer", {host.uuid: {"VGPU": 1}})
-    tree.update_inventory("host", {"VCPU": stock(16)})
+    tree.update_inventory("host", {"VCPU": inventory(16)})
     tree.new_child("child", "host", uuid=uid("child"))
     with pytest.raises(UpdateFailed, match="host: inventories:"):
         report.update_from_provider_tree(tree)
@@ -255,12 +255,12 @@ def test_what_cannot_be_done_is_said(client: Client) -> None:
 # Allocations and reshapes
 
 
-def test_consumers_of_a_tree(client: Client) -> None:
-    """Everything they hold; also of consumers that hold nothing but shared resources."""
+def test_the_consumers_of_a_tree_are_read(client: Client) -> None:
+    """Everything that they hold, including consumers that hold shared resources only."""
     report, tree = write_flat(client)
     storage, far = client.create_provider("storage"), client.create_provider("far")
-    for provider, stocked in ((storage, "DISK_GB"), (far, "VCPU")):
-        client.set_inventories(provider.uuid, {stocked: Inventory(total=100)}, 0)
+    for provider, resource_class in ((storage, "DISK_GB"), (far, "VCPU")):
+        client.set_inventories(provider.uuid, {resource_class: Inventory(total=100)}, 0)
     generation = client.provider(storage.uuid).generation
     generation = client.set_provider_traits(storage.uuid, {SHARING}, generation).generation
     client.set_provider_aggregates(storage.uuid, {uid("aggregate")}, generation)
@@ -276,7 +276,7 @@ def test_consumers_of_a_tree(client: Client) -> None:
     assert found[here]["consumer_generation"] == 1
 
 
-def reshaped(report: ReportClient) -> None:
+def reshape(report: ReportClient) -> None:
     tree = report.get_provider_tree_and_ensure_root("host")
     allocations = report.get_allocations_for_provider_tree()
     graphics(tree, "host", allocations)
@@ -301,14 +301,14 @@ def claim_graphics(client: Client) -> None:
         claim(client, name, {host.uuid: {"VCPU": 1, "VGPU": 3}})
 
 
-def test_a_reshape(client: Client) -> None:
+def test_a_reshape_moves_inventories_and_allocations(client: Client) -> None:
     report, _ = write_flat(client)
     claim_graphics(client)
-    reshaped(report)
+    reshape(report)
     assert_reshaped(client)
 
 
-def test_a_claim_in_between_undoes_a_reshape(client: Client) -> None:
+def test_a_reshape_that_lost_a_race_changes_nothing(client: Client) -> None:
     report, _ = write_flat(client)
     claim_graphics(client)
     tree = report.get_provider_tree_and_ensure_root("host")
@@ -322,35 +322,37 @@ def test_a_claim_in_between_undoes_a_reshape(client: Client) -> None:
     assert client.inventories(host.uuid) == before
     assert client.usages(host.uuid)["VGPU"] == 7
     client.delete_consumer(uid("late"))
-    reshaped(report)
+    reshape(report)
     assert_reshaped(client)
 
 
 @pytest.mark.parametrize("moment", ["cut_before", "cut_after"])
-def test_a_crash_at_every_step(client: Client, agent_server: RoostServer, moment: str) -> None:
-    """After an interruption at any write, the next run ends where an undisturbed one would."""
+def test_a_reshape_can_be_repeated_after_a_crash_at_any_step(
+    client: Client, agent_server: RoostServer, moment: str
+) -> None:
+    """After a crash at any write, the next run ends where an undisturbed one would."""
     number = 1
     while True:
-        empty(client)
+        delete_everything(client)
         write_flat(client)
         claim_graphics(client)
-        with counted(agent_server) as (crashing, transport):
+        with counting_client_of(agent_server) as (crashing, transport):
             setattr(transport, moment, number)
             try:
-                reshaped(ReportClient(crashing))
+                reshape(ReportClient(crashing))
             except Crash:
-                assert_sound(client)
+                assert_nothing_is_lost(client)
             else:
                 break
-        reshaped(ReportClient(client))
+        reshape(ReportClient(client))
         assert_reshaped(client)
         number += 1
     # Two providers, and the reshape.
     assert number == 4
 
 
-def everything(tree: ProviderTree) -> None:
-    """One change of every kind; applying it again changes nothing."""
+def change_everything(tree: ProviderTree) -> None:
+    """One change of every kind. Applying it twice has the same effect as once."""
     for name, parent in (("a", "host"), ("b", "host"), ("leaf", "a")):
         if not tree.exists(name):
             tree.new_child(name, parent, uuid=uid(name))
@@ -358,34 +360,34 @@ def everything(tree: ProviderTree) -> None:
         tree.remove("old")
     if tree.data("mover").parent_uuid != uid("b"):
         tree.reparent("mover", "b")
-    tree.update_inventory("host", {"VCPU": stock(4)})
-    tree.update_inventory("leaf", {"CUSTOM_THING": stock(3)})
+    tree.update_inventory("host", {"VCPU": inventory(4)})
+    tree.update_inventory("leaf", {"CUSTOM_THING": inventory(3)})
     tree.update_traits("a", {"CUSTOM_GOLD", "CUSTOM_NEW"})
     tree.update_aggregates("b", {uid("aggregate")})
 
 
 @pytest.mark.parametrize("moment", ["cut_before", "cut_after"])
-def test_a_crash_at_every_step_of_a_flush(
+def test_an_update_can_be_repeated_after_a_crash_at_any_step(
     client: Client, agent_server: RoostServer, moment: str
 ) -> None:
     number = 1
     while True:
-        empty(client)
+        delete_everything(client)
         report, tree = write_flat(client)
         for name in ("old", "mover"):
             tree.new_child(name, "host", uuid=uid(name))
-        tree.update_inventory("old", {"FPGA": stock(1)})
+        tree.update_inventory("old", {"FPGA": inventory(1)})
         report.update_from_provider_tree(tree)
-        with counted(agent_server) as (crashing, transport):
+        with counting_client_of(agent_server) as (crashing, transport):
             setattr(transport, moment, number)
             try:
-                flush_everything(ReportClient(crashing))
+                update_everything(ReportClient(crashing))
             except Crash:
                 crashed = True
             else:
                 crashed = False
         # The next run of the agent.
-        sent = flush_everything(ReportClient(client))
+        sent = update_everything(ReportClient(client))
         names = {each.name: each.parent_uuid for each in client.providers()}
         host = client.providers({"name": "host"})[0].uuid
         below = {"a": host, "b": host, "leaf": uid("a"), "mover": uid("b")}
@@ -401,18 +403,18 @@ def test_a_crash_at_every_step_of_a_flush(
     assert number == 12
 
 
-def flush_everything(report: ReportClient) -> bool:
+def update_everything(report: ReportClient) -> bool:
     tree = report.get_provider_tree_and_ensure_root("host")
-    everything(tree)
+    change_everything(tree)
     return report.update_from_provider_tree(tree)
 
 
-def assert_sound(client: Client) -> None:
-    """Six VGPUs are held, of eight, wherever they are."""
+def assert_nothing_is_lost(client: Client) -> None:
+    """Six of eight VGPUs are held, whichever providers have them."""
     total = used = 0
     for provider in client.providers():
-        stocked: Any = client.inventories(provider.uuid).inventories.get("VGPU")
-        if stocked is not None:
-            total += stocked.total
+        vgpus: Any = client.inventories(provider.uuid).inventories.get("VGPU")
+        if vgpus is not None:
+            total += vgpus.total
             used += client.usages(provider.uuid)["VGPU"]
     assert (total, used) == (8, 6)

@@ -1,4 +1,4 @@
-"""Moving what consumers hold to other providers, and to other classes."""
+"""Moving allocations to other providers, and to other classes."""
 
 import copy
 import itertools
@@ -20,7 +20,7 @@ from roost.model import Inventory, fits
 
 
 def holding(**consumers):
-    """Allocations as the agent gives them: consumer -> provider -> class -> amount."""
+    """Allocations as the agent passes them: consumer -> provider -> class -> amount."""
     return {
         name: {
             "allocations": {uuid: {"resources": dict(held)} for uuid, held in providers.items()},
@@ -61,7 +61,7 @@ CARDS = ["gpu0", "gpu1"]
 # -- one class from the root to children
 
 
-def test_vgpus_go_to_the_cards():
+def test_vgpus_move_to_the_cards():
     tree = vgpus(4, 4)
     allocations = holding(
         a={"host": {"VGPU": 3, "DISK_GB": 10}}, b={"host": {"VGPU": 3}}, c={"host": {"VGPU": 1}}
@@ -78,7 +78,7 @@ def test_vgpus_go_to_the_cards():
     assert allocations["a"]["project_id"] == "project"
 
 
-def test_without_allocations_a_reshape_is_asked_for():
+def test_without_allocations_a_reshape_is_needed():
     tree = vgpus(4, 4)
     before = tree.data("host")
     with pytest.raises(ReshapeNeeded, match="VGPU moves from host to gpu0, gpu1"):
@@ -86,13 +86,13 @@ def test_without_allocations_a_reshape_is_asked_for():
     assert tree.data("host") == before
 
 
-def test_nothing_to_move_needs_no_reshape():
+def test_a_move_that_is_done_needs_no_reshape():
     tree = vgpus(4, 4)
     move_inventory(tree, holding(), "VGPU", "host", CARDS)
     move_inventory(tree, None, "VGPU", "host", CARDS)
 
 
-def test_all_cards_can_be_full():
+def test_consumers_may_fill_all_cards():
     tree = vgpus(4, 4)
     allocations = holding(
         **{f"c{n}": {"host": {"VGPU": n}} for n in (1, 2, 3)}, d={"host": {"VGPU": 2}}
@@ -101,7 +101,7 @@ def test_all_cards_can_be_full():
     assert all(len(providers) == 1 for providers in held(allocations).values())
 
 
-def test_what_fits_nowhere_whole_is_split():
+def test_an_amount_larger_than_a_card_is_split():
     tree = vgpus(4, 4)
     allocations = holding(big={"host": {"VGPU": 6}}, small={"host": {"VGPU": 2}})
     move_inventory(tree, allocations, "VGPU", "host", CARDS)
@@ -110,15 +110,15 @@ def test_what_fits_nowhere_whole_is_split():
     assert len(found["small"]) == 1
 
 
-def test_units_are_respected_by_pieces():
+def test_pieces_respect_the_units():
     tree = vgpus(6, 6, min_unit=2, max_unit=4, step_size=2)
     allocations = holding(big={"host": {"VGPU": 6}})
     move_inventory(tree, allocations, "VGPU", "host", CARDS)
     assert sorted(each["VGPU"] for each in held(allocations)["big"].values()) == [2, 4]
 
 
-def test_a_guess_that_does_not_work_out_is_taken_back():
-    """6 and 3 on one card, 4 and 4 on the other, leave no place for the last 3."""
+def test_the_search_for_a_way_backtracks():
+    """6 and 3 on one card and 4 and 4 on the other would leave no card for the last 3."""
     tree = vgpus(10, 10)
     amounts = [6, 4, 4, 3, 3]
     allocations = holding(**{f"c{n}": {"host": {"VGPU": each}} for n, each in enumerate(amounts)})
@@ -129,14 +129,14 @@ def test_a_guess_that_does_not_work_out_is_taken_back():
 @pytest.mark.parametrize(
     ("tree", "amount"),
     [
-        (vgpus(4, 4), 9),  # more than there is
-        (vgpus(4, 4, step_size=2), 3),  # no whole step
-        (vgpus(4, 4, min_unit=4, max_unit=4), 6),  # 4 and 2, and 2 is too little
+        (vgpus(4, 4), 9),  # more than the cards have
+        (vgpus(4, 4, step_size=2), 3),  # not a multiple of the step
+        (vgpus(4, 4, min_unit=4, max_unit=4), 6),  # 4 and 2, and 2 is below min_unit
         (vgpus(4, 4, reserved=2), 5),
         (vgpus(4, 4, allocation_ratio=0.5), 5),
     ],
 )
-def test_what_cannot_fit_changes_nothing(tree, amount):
+def test_a_move_that_does_not_fit_changes_nothing(tree, amount):
     allocations = holding(a={"host": {"VGPU": amount}}, b={"host": {"DISK_GB": 1}})
     before, inventory = copy.deepcopy(allocations), tree.data("host").inventory
     with pytest.raises(ReshapeImpossible, match=f"VGPU moves from host .* {amount} of consumer a"):
@@ -145,11 +145,11 @@ def test_what_cannot_fit_changes_nothing(tree, amount):
     assert tree.data("host").inventory == inventory
 
 
-def test_what_a_consumer_holds_on_the_target_already_counts():
+def test_what_a_consumer_holds_of_the_target_counts():
     tree = vgpus(4, 4, max_unit=3)
     allocations = holding(a={"host": {"VGPU": 2}, "gpu0": {"VGPU": 2}}, b={"gpu1": {"VGPU": 3}})
     move_inventory(tree, allocations, "VGPU", "host", CARDS)
-    # 2 and 2 are more than the 3 that one consumer may have of a card, and card 1 has 1 left.
+    # 2 and 2 are more than the 3 that one consumer may have of a card, and gpu1 has 1 left.
     assert held(allocations)["a"] == {"gpu0": {"VGPU": 3}, "gpu1": {"VGPU": 1}}
 
 
@@ -160,7 +160,7 @@ def test_a_target_without_an_inventory_is_refused():
         move_inventory(tree, holding(a={"host": {"VGPU": 1}}), "VGPU", "host", CARDS)
 
 
-def test_children_go_back_to_the_root():
+def test_vgpus_move_back_to_the_root():
     tree = vgpus(4, 4)
     allocations = holding(a={"gpu0": {"VGPU": 2}, "gpu1": {"VGPU": 1}}, b={"gpu1": {"VGPU": 3}})
     for card in CARDS:
@@ -169,7 +169,7 @@ def test_children_go_back_to_the_root():
     assert not tree.has_inventory("gpu0")
 
 
-def test_many_consumers_are_quick():
+def test_many_consumers_are_moved():
     tree = vgpus(500, 500)
     allocations = holding(**{f"c{n}": {"host": {"VGPU": 1}} for n in range(1000)})
     move_inventory(tree, allocations, "VGPU", "host", CARDS)
@@ -188,14 +188,14 @@ def numa_trees():
     after.update_inventory("host", {})
     for number in (0, 1):
         after.new_child(f"numa{number}", "host", uuid=f"numa{number}")
-        stock = {"VCPU": {"total": 8, "allocation_ratio": 4.0}, "MEMORY_MB": {"total": 100}}
-        after.update_inventory(f"numa{number}", stock)
+        inventory = {"VCPU": {"total": 8, "allocation_ratio": 4.0}, "MEMORY_MB": {"total": 100}}
+        after.update_inventory(f"numa{number}", inventory)
         after.new_child(f"nic{number}", f"numa{number}", uuid=f"nic{number}")
         after.update_inventory(f"nic{number}", {"SRIOV_NET_VF": {"total": 4}})
     return before, after
 
 
-def test_processors_memory_and_functions_stay_together():
+def test_what_a_consumer_holds_moves_to_one_numa_node():
     before, after = numa_trees()
     allocations = holding(
         **{
@@ -216,7 +216,7 @@ def test_processors_memory_and_functions_stay_together():
         assert len({uuid[-1] for uuid in providers}) == 1
 
 
-def test_moves_are_what_leaves_here_and_grows_there():
+def test_moves_are_found_from_the_difference_of_two_trees():
     before, after = numa_trees()
     words = str(find_moves(before, after, "host")[2])
     assert words == "VCPU moves from host to numa0, numa1"
@@ -226,14 +226,14 @@ def test_moves_are_what_leaves_here_and_grows_there():
     assert {move.targets for move in back} == {("host",)}
 
 
-def test_a_device_that_was_taken_out_is_no_move():
+def test_a_removed_device_is_no_move():
     before = host({}, gpu0={"PGPU": {"total": 1}}, gpu1={"PGPU": {"total": 1}})
     after = before.copy()
     after.remove("gpu0")
     assert find_moves(before, after, "host") == []
 
 
-def test_fewer_numa_nodes_of_more_processors():
+def test_a_move_to_fewer_and_larger_numa_nodes():
     names = [f"numa{number}" for number in range(4)]
     before = host({}, **{name: {"VCPU": {"total": 4}} for name in names})
     after = host({}, **{name: {"VCPU": {"total": 8}} for name in names[:2]})
@@ -248,10 +248,10 @@ def test_fewer_numa_nodes_of_more_processors():
     ]
 
 
-# -- another name for a class
+# -- renaming a class
 
 
-def test_a_class_gets_another_name():
+def test_a_class_is_renamed():
     tree = host({"CUSTOM_GPU": {"total": 8, "reserved": 1}, "VCPU": {"total": 4}})
     allocations = holding(a={"host": {"CUSTOM_GPU": 5, "VCPU": 1}}, b={"host": {"CUSTOM_GPU": 2}})
     rename_class(tree, allocations, "host", "CUSTOM_GPU", "PGPU")
@@ -264,20 +264,20 @@ def test_a_class_gets_another_name():
     rename_class(tree, None, "host", "CUSTOM_GPU", "PGPU")
 
 
-def test_a_new_name_needs_allocations_too():
+def test_without_allocations_a_rename_needs_a_reshape():
     tree = host({"CUSTOM_GPU": {"total": 8}})
     with pytest.raises(ReshapeNeeded, match="CUSTOM_GPU of host becomes PGPU"):
         rename_class(tree, None, "host", "CUSTOM_GPU", "PGPU")
 
 
-def test_both_names_are_added_up():
+def test_amounts_of_both_names_are_added():
     tree = host({"CUSTOM_GPU": {"total": 8}, "PGPU": {"total": 4}})
     allocations = holding(a={"host": {"CUSTOM_GPU": 1, "PGPU": 2}})
     rename_class(tree, allocations, "host", "CUSTOM_GPU", "PGPU")
     assert held(allocations) == {"a": {"host": {"PGPU": 3}}}
 
 
-def test_a_new_name_with_too_little_room_changes_nothing():
+def test_a_rename_that_does_not_fit_changes_nothing():
     tree = host({"CUSTOM_GPU": {"total": 8}, "PGPU": {"total": 4}})
     allocations = holding(a={"host": {"CUSTOM_GPU": 5}})
     before = copy.deepcopy(allocations)
@@ -287,7 +287,7 @@ def test_a_new_name_with_too_little_room_changes_nothing():
     assert tree.data("host").inventory["CUSTOM_GPU"]["total"] == 8
 
 
-# -- against all ways there are
+# -- compared with all possible ways
 
 INVENTORIES = st.builds(
     Inventory,
@@ -299,7 +299,7 @@ INVENTORIES = st.builds(
 
 
 def ways(amount, inventories):
-    """All ways to cut an amount into pieces that respect the units."""
+    """All ways to split an amount into pieces that respect the units."""
     return [
         pieces
         for pieces in itertools.product(range(amount + 1), repeat=len(inventories))
@@ -323,7 +323,7 @@ def test_a_way_is_found_if_there_is_one(inventories, amounts):
         **{name: {"VGPU": each} for name, each in zip(names, inventories, strict=True)},
     )
     allocations = holding(**{f"c{n}": {"host": {"VGPU": each}} for n, each in enumerate(amounts)})
-    sound = [
+    possible = [
         chosen
         for chosen in itertools.product(*(ways(each, inventories) for each in amounts))
         if all(
@@ -334,13 +334,13 @@ def test_a_way_is_found_if_there_is_one(inventories, amounts):
     try:
         move_inventory(tree, allocations, "VGPU", "host", names)
     except ReshapeImpossible:
-        assert not sound
+        assert not possible
         return
     found = held(allocations)
     chosen = tuple(
         tuple(found[f"c{n}"].get(name, {}).get("VGPU", 0) for name in names)
         for n in range(len(amounts))
     )
-    assert chosen in sound
-    if any(all(each.count(0) == len(names) - 1 for each in way) for way in sound):
+    assert chosen in possible
+    if any(all(each.count(0) == len(names) - 1 for each in way) for way in possible):
         assert all(each.count(0) == len(names) - 1 for each in chosen)

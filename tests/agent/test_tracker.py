@@ -1,4 +1,4 @@
-"""Updates at start and periodically, and a reshape while other clients claim."""
+"""Updates at start and periodically, and a reshape during claims of other clients."""
 
 import logging
 import threading
@@ -13,7 +13,7 @@ from roost.agent.provider_tree import ProviderTree
 from roost.agent.tracker import ReshapeForbidden, Tracker, run_periodically
 from roost.agent.tree_update import UpdateFailed
 from roost.client import ApiError, Client
-from tests.agent.hosts import Shape, ShapeDriver, claim, flat, graphics, stock, uid
+from tests.agent.hosts import Shape, ShapeDriver, claim, flat, graphics, inventory, uid
 from tests.support.roost_server import RoostServer
 
 
@@ -22,14 +22,14 @@ def tracker_of(client: Client, shape: Shape) -> tuple[Tracker, ShapeDriver]:
     return Tracker(client, driver, "host"), driver
 
 
-def test_start_and_later(client: Client) -> None:
+def test_only_an_update_at_startup_reshapes(client: Client) -> None:
     tracker, driver = tracker_of(client, flat)
     assert tracker.update(startup=True) is True
     assert tracker.update(startup=False) is False
     [host] = client.providers()
     claim(client, "one", {host.uuid: {"VGPU": 2}})
     driver.shape = graphics
-    # Not while the agent runs.
+    # A running agent must not reshape.
     with pytest.raises(ReshapeForbidden, match="roost agent reshape"):
         tracker.update(startup=False)
     assert len(client.providers()) == 1
@@ -49,7 +49,7 @@ def test_a_plan_writes_nothing(client: Client) -> None:
     plan = tracker.plan()
     assert plan.held_before is None
     assert plan.after.data("host").inventory["VCPU"]["total"] == 16
-    # The service does not know the host yet.
+    # The service does not have the host yet.
     assert not plan.before.exists("host")
     assert client.providers() == []
     tracker.update(startup=True)
@@ -66,14 +66,14 @@ def test_a_plan_writes_nothing(client: Client) -> None:
 
 def test_a_failed_start_is_fatal(client: Client) -> None:
     def impossible(tree: ProviderTree, nodename: str, _: Allocations | None) -> None:
-        tree.update_inventory(nodename, {"NO_SUCH_CLASS": stock(1)})
+        tree.update_inventory(nodename, {"NO_SUCH_CLASS": inventory(1)})
 
     tracker, _ = tracker_of(client, impossible)
     with pytest.raises(UpdateFailed, match="NO_SUCH_CLASS"):
         tracker.update(startup=True)
 
 
-def test_a_failure_later_is_logged_and_tried_again(
+def test_a_failed_periodic_update_is_logged_and_repeated(
     client: Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tracker_module, "BACK_OFF_SECONDS_MAX", 0.01)
@@ -84,7 +84,7 @@ def test_a_failure_later_is_logged_and_tried_again(
         raise RuntimeError("the machine does not answer")
 
     def growing(tree: ProviderTree, nodename: str, _: Allocations | None) -> None:
-        tree.update_inventory(nodename, {"VCPU": stock(99)})
+        tree.update_inventory(nodename, {"VCPU": inventory(99)})
         runs.release()
 
     tracker, driver = tracker_of(client, flat)
@@ -109,7 +109,7 @@ def test_a_failure_later_is_logged_and_tried_again(
     assert "the machine does not answer" in caplog.text
 
 
-class Scripted:
+class CountingTracker:
     """A tracker that counts its updates, and fails every time or never."""
 
     def __init__(self, nodename: str, *, fails: bool) -> None:
@@ -125,7 +125,7 @@ class Scripted:
 
 
 def test_a_failing_node_backs_off_alone() -> None:
-    broken, healthy = Scripted("broken", fails=True), Scripted("healthy", fails=False)
+    broken, healthy = CountingTracker("broken", fails=True), CountingTracker("healthy", fails=False)
     stop = threading.Event()
     trackers = cast("list[Tracker]", [broken, healthy])
     thread = threading.Thread(
@@ -133,7 +133,7 @@ def test_a_failing_node_backs_off_alone() -> None:
     )
     thread.start()
     deadline = time.monotonic() + 20
-    # Fifty pauses of 0.02 seconds; with the pauses of the other node they would take years.
+    # Fifty pauses of 0.02 seconds; with the pauses of the failing node they would take years.
     while healthy.updates < 50 and time.monotonic() < deadline:
         time.sleep(0.01)
     stop.set()
@@ -151,8 +151,8 @@ def test_failures_make_the_pauses_longer() -> None:
     assert 540 <= pauses[3] <= 660
 
 
-def test_a_driver_that_needs_a_reshape_and_changes_its_mind(client: Client) -> None:
-    """What a driver did to the tree before it raised ReshapeNeeded is discarded."""
+def test_changes_before_reshape_needed_are_discarded(client: Client) -> None:
+    """Changes that a driver made before it raised ReshapeNeeded are discarded."""
 
     def careless(tree: ProviderTree, nodename: str, allocations: Allocations | None) -> None:
         if allocations is None:
@@ -165,7 +165,7 @@ def test_a_driver_that_needs_a_reshape_and_changes_its_mind(client: Client) -> N
     assert [each.name for each in client.providers()] == ["host"]
 
 
-def test_a_reshape_among_claims(client: Client, agent_server: RoostServer) -> None:
+def test_a_reshape_during_claims(client: Client, agent_server: RoostServer) -> None:
     """No claim is lost or doubled, and no search sees both the old and the new inventories."""
     tracker, driver = tracker_of(client, flat)
     tracker.update(startup=True)

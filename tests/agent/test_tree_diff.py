@@ -32,7 +32,7 @@ def drawn(difference, *, colour=False):
     return stream.getvalue()
 
 
-def test_nothing(before):
+def test_equal_trees_have_no_difference(before):
     difference = compare(before, before.copy())
     assert not difference
     assert difference.changes == []
@@ -45,7 +45,7 @@ def test_generations_are_no_difference(before):
     assert not compare(before, after)
 
 
-def test_everything_at_once(before):
+def test_changes_of_every_kind_are_listed_and_drawn(before):
     after = before.copy()
     after.reparent("nic", "numa0")
     after.remove("gpu")
@@ -91,7 +91,7 @@ def test_children_go_before_their_parents(before):
     assert [each.uuid for each in compare(before, after).removed] == ["uuid-gpu", "uuid-nic"]
 
 
-def test_a_provider_that_stays_is_drawn_only_above_one_that_changes(before):
+def test_an_unchanged_provider_is_drawn_only_above_a_changed_one(before):
     after = before.copy()
     after.update_traits("gpu", ["CUSTOM_FAST"])
     assert drawn(compare(before, after)).splitlines() == [
@@ -102,7 +102,7 @@ def test_a_provider_that_stays_is_drawn_only_above_one_that_changes(before):
     ]
 
 
-def test_colours_and_names_that_look_like_markup(before):
+def test_changes_are_coloured_and_names_are_not_markup(before):
     after = before.copy()
     after.remove("quiet")
     after.new_child("[red]disk", "host")

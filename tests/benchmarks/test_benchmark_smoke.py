@@ -1,4 +1,4 @@
-"""The benchmark runs end to end on a tiny cloud and reports every row. Times are not asserted."""
+"""The benchmark runs end to end on a tiny cloud and reports every row. No times are asserted."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ WRITES = {"put-allocations", "put-inventories", "put-traits", "put-aggregates", 
 
 
 def benchmark(folder: Path, *arguments: str) -> tuple[str, Any]:
-    """Run the benchmark; return what it printed and what it saved."""
+    """Run the benchmark; what it printed and what it saved."""
     path = folder / "results.json"
     short = ("--quick", "--seconds", "0.3", "--give-up", "5")
     command = [sys.executable, "-m", "benchmarks", *short, "--json", str(path), *arguments]
@@ -43,8 +43,8 @@ class TestOneDataset:
         for service, timings in dataset["timings"].items():
             assert set(timings) == SEARCHES | READS | WRITES
             assert service in dataset["placing"]
-        # Cases that the reference cannot do (eight devices by eight groups, and sometimes writes
-        # by several processes to one SQLite file) have a row, too.
+        # Cases that the reference cannot do (eight devices by eight groups, and sometimes writes by
+        # several processes to one SQLite file) have a row as well.
         assert failures(dataset["timings"]["roost"]) == {}
         assert "wide" in failures(dataset["timings"]["reference"])
         # Cases that differ only in their limit are compared together.

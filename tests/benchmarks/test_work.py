@@ -1,4 +1,4 @@
-"""What the benchmark's requests cost on its own cloud: in steps, rows and bytes, not in time."""
+"""The cost of the benchmark's requests on its own cloud, in steps, rows and bytes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,15 +29,15 @@ from roost.store.store import Store
 HOSTS = 300
 LIMITS = (10, 100, 1000)
 SEARCHES = [case for case in CASES if case.query is not None and "cloud" in case.kinds]
-# How many choices may be tried for each candidate that is given. Trees take turns, so a turn of
-# all trees of a range may be made for the first few.
+# How many choices may be tried for each candidate of an answer. Trees take turns, so a turn of all
+# trees of a range may be made for the first few.
 CHOICES_PER_CANDIDATE = 8
 # Eight slots are filled one after the other, from eight devices each.
 CHOICES_PER_WIDE_CANDIDATE = 8 * 8
 
 
 class CountingLayout(JsonLayout):
-    """Counts the summaries that are written anew, and their bytes."""
+    """Counts the summaries that are rendered, and their bytes."""
 
     def __init__(self, query: CandidateQuery) -> None:
         super().__init__(query, VERSION_MAX)
@@ -53,9 +53,9 @@ class CountingLayout(JsonLayout):
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    made = build(f"cloud-{HOSTS}")
-    add_wide_host(made)
-    return made
+    built = build(f"cloud-{HOSTS}")
+    add_wide_host(built)
+    return built
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +73,9 @@ def database_url(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture
 def roost(database_url: str) -> Iterator[Roost]:
-    opened = Roost(Store.open(database_url), Settings())
-    yield opened
-    opened.close()
+    roost = Roost(Store.open(database_url), Settings())
+    yield roost
+    roost.close()
 
 
 def query_of(case: Case, limit: int | None = None) -> CandidateQuery:
@@ -91,7 +91,7 @@ def test_a_limit_bounds_the_choices_of_every_search(roost: Roost, case: Case) ->
             work = Work()
             answer = find(index, query_of(case, limit), work=work)
             assert answer.count <= limit
-            # Where fewer are found all trees have been looked at, and nothing was left out.
+            # If fewer candidates are found, all trees have been searched.
             bound = max(limit, HOSTS) * CHOICES_PER_CANDIDATE
             if case.key == "wide":
                 bound = max(limit, BLOCK_FIRST) * CHOICES_PER_WIDE_CANDIDATE
@@ -100,7 +100,7 @@ def test_a_limit_bounds_the_choices_of_every_search(roost: Roost, case: Case) ->
 
 
 def claim_one(roost: Roost, query: CandidateQuery, number: int) -> set[str]:
-    """Claim the first candidate: the providers that give something."""
+    """Claim the first candidate; the providers that it takes something from."""
     with roost.current_index() as index:
         [candidate] = find(index, query, limit_max=1).candidates
     change = ConsumerChange(
@@ -114,7 +114,7 @@ def claim_one(roost: Roost, query: CandidateQuery, number: int) -> set[str]:
     return set(candidate.allocations)
 
 
-def test_one_claim_renders_the_trees_it_touched_and_no_more(roost: Roost) -> None:
+def test_after_a_claim_only_the_trees_it_touched_are_rendered(roost: Roost) -> None:
     query = query_of(SEARCHES[0])
     first = CountingLayout(query)
     find_candidates(roost, query=query, layout=first)
@@ -131,7 +131,7 @@ def test_one_claim_renders_the_trees_it_touched_and_no_more(roost: Roost) -> Non
     assert after.size < first.size / 100
 
 
-def test_catching_up_reads_what_changed_and_no_more(roost: Roost, database_url: str) -> None:
+def test_catching_up_reads_only_what_changed(roost: Roost, database_url: str) -> None:
     other = Store.open(database_url)
     position, _ = other.load()
     query = query_of(SEARCHES[0])
@@ -139,7 +139,7 @@ def test_catching_up_reads_what_changed_and_no_more(roost: Roost, database_url: 
     news = other.changes_since(position)
     assert news is not None
     position, changes = news
-    # A claim is sums: no row of any table is read.
+    # A claim changes sums only: no row of any table is read.
     assert changes.provider_ids == frozenset()
     assert len(changes.rows.providers) == 0
     assert len(changes.generations) == len(touched)

@@ -1,4 +1,4 @@
-"""docs/beyond.md as something to play: sections of requests, each with the answer it must have.
+"""Reads docs/beyond.md: sections of requests, each with the answer that it must have.
 
     ```http
     POST /allocation_candidates
@@ -9,13 +9,13 @@
     ```
 
 A request is a method and a path, which lines that begin with `?` or `&` continue, and perhaps a
-body. `{name}` stands for the UUID of that name, in requests and in answers, and `<next>` for what
-the answer before had under `next`, or another key of it. After a request comes
-the answer that it must have; without one, it must succeed. The first line of an answer may be a
+body. `{name}` stands for the UUID of that name, in requests and in answers, and `<next>` for the
+value of the key `next` in the previous answer, or of any other key. After a request comes the
+answer that it must have; without one, it must succeed. The first line of an answer may be a
 status other than 200, as `HTTP 400`. In an answer `"..."` is anything: as a value, as the rest of
 a list, as a key the rest of an object, and at the end of a text the rest of it. The order of a
-list counts. A `text` block is a drawing, and the `cloud` block is the cloud that all of it is
-about, in the notation of the scenarios.
+list counts. A `text` block is a drawing, and the `cloud` block is the cloud of all examples, in the
+notation of the scenarios.
 """
 
 import json
@@ -35,13 +35,13 @@ _NAME = re.compile(r"\{(\w[\w-]*)\}")
 
 
 class Step(NamedTuple):
-    """One request, and what must come back."""
+    """One request, and the answer that it must have."""
 
     method: str
     target: str
     body: Any  # None: no body
     status: int | None  # None: any success
-    answer: Any  # ANYTHING: is not looked at
+    answer: Any  # ANYTHING: not compared
 
 
 class Section(NamedTuple):
@@ -50,7 +50,7 @@ class Section(NamedTuple):
 
 
 def cloud(text: str) -> list[str]:
-    """The lines of the one drawing of the cloud."""
+    """The lines of the one `cloud` block."""
     (lines,) = (block for kind, block in _BLOCK.findall(text) if kind == "cloud")
     return [line for line in lines.splitlines() if line.strip()]
 
@@ -103,7 +103,7 @@ def _with_uuids(text: str) -> str:
 
 
 # ---------------------------------------------------------------------------------------------
-# Is it the answer that the page tells of?
+# Comparing an answer with the page
 
 
 def matches(expected: Any, found: Any) -> bool:

@@ -19,8 +19,8 @@ TEXT = PAGE.read_text(encoding="utf-8")
 SECTIONS = sections(TEXT)
 
 
-class Told:
-    """The page on a server of its own, played from top to bottom: sections may change things."""
+class PagePlayer:
+    """Plays the page on one server, from top to bottom, since sections may change the cloud."""
 
     def __init__(self, client: httpx.Client) -> None:
         self._client = client
@@ -53,7 +53,7 @@ class Told:
 
 
 def readable(text: str) -> str:
-    """With names instead of UUIDs, as the page has them."""
+    """The text with names instead of UUIDs, as on the page."""
     for line in cloud(TEXT):
         name = line.split()[0]
         text = text.replace(uid(name), f"{{{name}}}")
@@ -61,19 +61,19 @@ def readable(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+def player(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PagePlayer]:
     folder = tmp_path_factory.mktemp("beyond")
     with (
         RoostServer(f"sqlite:///{folder / 'roost.db'}", folder) as server,
         httpx.Client(base_url=server.url, timeout=30) as client,
     ):
         load(build(*read_providers(cloud(TEXT))), client)
-        yield Told(client)
+        yield PagePlayer(client)
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.title)
-def test_every_answer_is_as_the_page_says(told: Told, section: Section) -> None:
-    told.play(section)
+def test_every_answer_is_as_the_page_says(player: PagePlayer, section: Section) -> None:
+    player.play(section)
 
 
 @pytest.mark.parametrize(
@@ -89,5 +89,5 @@ def test_every_answer_is_as_the_page_says(told: Told, section: Section) -> None:
         ('"one..."', '"two"', False),
     ],
 )
-def test_what_is_left_open(expected: str, found: str, is_match: bool) -> None:
+def test_dots_match_anything(expected: str, found: str, is_match: bool) -> None:
     assert matches(json.loads(expected), json.loads(found)) is is_match

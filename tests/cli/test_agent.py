@@ -24,7 +24,7 @@ providers:
       - name: slow
         inventories: {DISK_GB: {total: 1000}}
 """
-# The disks of `fast` are now those of two shelves.
+# The disks of `fast` are now on two shelves.
 SHELVES = """\
 providers:
   - name: pools
@@ -63,8 +63,8 @@ def claim(client: Client, provider: str, amount: int) -> str:
     return uuid
 
 
-def test_this_machine(server: RoostServer) -> None:
-    """Reported, and shown as a tree."""
+def test_the_machine_is_reported_and_shown(server: RoostServer) -> None:
+    """The agent reports this machine, and `roost tree` shows it."""
     shown = roost("agent", "run", "--driver", "linux", "--dry-run", url=server.url)
     assert f"+ {os.uname().nodename}\n" in shown
     assert "+ VCPU: total" in shown
@@ -77,11 +77,11 @@ def test_this_machine(server: RoostServer) -> None:
     assert "VCPU" in tree
     assert "COMPUTE_NODE" in tree
     [root] = json.loads(roost("tree", os.uname().nodename, "--json", url=server.url))
-    stocks = [root, *root["children"]]
-    assert sum(each["inventories"].get("MEMORY_MB", {}).get("total", 0) for each in stocks) > 0
+    providers = [root, *root["children"]]
+    assert sum(each["inventories"].get("MEMORY_MB", {}).get("total", 0) for each in providers) > 0
 
 
-def test_a_reshape(server: RoostServer, tmp_path: Path) -> None:
+def test_a_reshape_is_planned_and_done(server: RoostServer, tmp_path: Path) -> None:
     path = tmp_path / "pools.yaml"
     path.write_text(POOLS)
     roost("agent", "run", *driver(path), "--once", url=server.url)
@@ -98,7 +98,7 @@ def test_a_reshape(server: RoostServer, tmp_path: Path) -> None:
         assert "nothing to do" in roost("agent", "reshape", *driver(path), url=server.url)
 
 
-def test_a_migration_while_the_service_is_down(tmp_path: Path) -> None:
+def test_a_migration_works_while_the_service_is_down(tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path / 'roost.db'}"
     path = tmp_path / "pools.yaml"
     path.write_text(POOLS)
@@ -115,11 +115,11 @@ def test_a_migration_while_the_service_is_down(tmp_path: Path) -> None:
     with direct(database) as client:
         [shelf] = client.consumer(consumer).allocations
         assert client.provider(shelf).name.startswith("shelf")
-    # Again, as after an interruption.
+    # A second run, as after an interruption.
     assert "nothing to do" in roost(*migrate, "--offline")
 
 
-def test_the_agent_runs_until_it_is_told_to_stop(server: RoostServer, tmp_path: Path) -> None:
+def test_the_agent_runs_until_it_is_stopped(server: RoostServer, tmp_path: Path) -> None:
     path, log = tmp_path / "pools.yaml", tmp_path / "agent.log"
     path.write_text(POOLS)
     arguments = ("agent", "run", *driver(path), "--interval", "1", "--url", server.url)
@@ -132,7 +132,7 @@ def test_the_agent_runs_until_it_is_told_to_stop(server: RoostServer, tmp_path: 
         path.write_text(POOLS.replace("total: 1000", "total: 2000"))
         [slow] = client.providers({"name": "slow"})
         wait_until(lambda: client.inventories(slow.uuid).inventories["DISK_GB"].total == 2000)
-        # Moving what is held is not for now.
+        # A running agent does not move what consumers hold.
         claim(client, "fast", 30)
         path.write_text(SHELVES)
         wait_until(lambda: "roost agent reshape" in log.read_text())
@@ -141,9 +141,9 @@ def test_the_agent_runs_until_it_is_told_to_stop(server: RoostServer, tmp_path: 
         assert agent.wait(20) == 0
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
+def wait_until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 20
-    while not holds():
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.1)
 
@@ -159,9 +159,11 @@ def wait_until(holds: Callable[[], bool]) -> None:
         (("tree", "nothing"), "there is no provider nothing"),
     ],
 )
-def test_bad_input(server: RoostServer, arguments: tuple[str, ...], expected: str) -> None:
+def test_bad_input_is_a_usage_error(
+    server: RoostServer, arguments: tuple[str, ...], expected: str
+) -> None:
     assert expected in roost(*arguments, url=server.url, status=2)
 
 
-def test_nobody_there() -> None:
+def test_an_unreachable_service_is_an_error() -> None:
     assert "refused" in roost("tree", url="http://127.0.0.1:1", status=1)

@@ -1,4 +1,4 @@
-"""GET /events of a running server: streams begin, go on, and end."""
+"""GET /events of a running server: how streams start, continue and end."""
 
 import time
 import uuid
@@ -36,7 +36,7 @@ def create(http: httpx.Client, name: str) -> str:
 
 
 def blocks(response: httpx.Response) -> Iterator[dict[str, str]]:
-    """The fields of one block after the other; comments are fields without a name."""
+    """The fields of each block in order; a comment is a field without a name."""
     block: dict[str, str] = {}
     for line in response.iter_lines():
         if line:
@@ -51,16 +51,16 @@ def events(response: httpx.Response) -> Iterator[dict[str, str]]:
     return (block for block in blocks(response) if "event" in block)
 
 
-def test_a_stream_tells_at_once(http: httpx.Client) -> None:
+def test_a_stream_delivers_an_event_at_once(http: httpx.Client) -> None:
     with http.stream("GET", "/events", headers=STREAM) as response:
         assert response.status_code == 200
         assert response.headers["content-type"] == "text/event-stream"
         stream = blocks(response)
         assert next(stream) == {"retry": "100"}
-        begun = time.monotonic()
+        started = time.monotonic()
         host = create(http, "host")
         block = next(each for each in stream if "event" in each)
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - started < 5
     assert block["event"] == "provider"
     assert httpx.Response(200, text=block["data"]).json() == {
         "kind": "provider",
@@ -69,14 +69,14 @@ def test_a_stream_tells_at_once(http: httpx.Client) -> None:
     }
 
 
-def test_a_client_that_comes_back_misses_nothing(http: httpx.Client) -> None:
+def test_a_client_that_reconnects_misses_no_event(http: httpx.Client) -> None:
     with http.stream("GET", "/events", headers=STREAM) as response:
         stream = events(response)
         create(http, "one")
         last = next(stream)["id"]
     create(http, "two")
     create(http, "three")
-    # What its URL says is older.
+    # The position in its URL is older.
     target = "/events?after=" + encode_position({1: 1}) + "&wait=1"
     again = {**STREAM, "last-event-id": last}
     with http.stream("GET", target, headers=again) as response:
@@ -95,31 +95,31 @@ def test_a_stream_whose_position_is_gone_is_reset(http: httpx.Client) -> None:
     assert http.get("/events", params={"after": reset["id"]}).json()["events"]
 
 
-def test_a_stream_ends_in_time(http: httpx.Client) -> None:
-    begun = time.monotonic()
+def test_a_stream_ends_after_the_requested_time(http: httpx.Client) -> None:
+    started = time.monotonic()
     with http.stream("GET", "/events?wait=1", headers=STREAM) as response:
         response.read()
-    assert 0.9 < time.monotonic() - begun < 5
+    assert 0.9 < time.monotonic() - started < 5
 
 
-def test_only_so_many_may_wait(http: httpx.Client) -> None:
-    def long() -> Any:
+def test_the_number_of_waiting_clients_is_limited(http: httpx.Client) -> None:
+    def open_stream() -> Any:
         return http.stream("GET", "/events", headers=STREAM)
 
-    with long() as one, long() as other:
+    with open_stream() as one, open_stream() as other:
         assert (one.status_code, other.status_code) == (200, 200)
         position = http.get("/events").json()["position"]
         refused = http.get(f"/events?after={position}&wait=5")
         assert refused.status_code == 503
         assert int(refused.headers["retry-after"]) >= 1
-        # Who does not wait is answered, and so is everybody else.
+        # A client that does not wait is answered, and so are all other requests.
         assert http.get(f"/events?after={position}").status_code == 200
         assert http.get("/resource_providers").status_code == 200
-    # The server notices that they are gone when it has something to say.
+    # The server notices a closed connection only when it writes to it.
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         create(http, str(uuid.uuid4()))
-        with long() as response:
+        with open_stream() as response:
             if response.status_code == 200:
                 return
         time.sleep(0.2)
@@ -130,15 +130,15 @@ def test_streams_end_when_the_server_stops(server: RoostServer, http: httpx.Clie
     with http.stream("GET", "/events", headers=STREAM) as response:
         stream = blocks(response)
         next(stream)
-        begun = time.monotonic()
+        started = time.monotonic()
         server.process.terminate()
-        # Neither cut off nor kept waiting.
+        # The stream is neither cut off nor kept open.
         assert [block for block in stream if "event" in block] == []
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - started < 10
     assert server.process.wait(15) == 0
 
 
-def test_two_workers(tmp_path: Path) -> None:
+def test_a_stream_contains_the_writes_of_another_process(tmp_path: Path) -> None:
     """One process streams what the other writes."""
     url = f"sqlite:///{tmp_path / 'roost.db'}"
     with (

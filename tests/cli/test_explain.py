@@ -33,7 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoostServer]:
         yield server
 
 
-def test_a_request_that_does_not_fit(server: RoostServer) -> None:
+def test_a_request_that_does_not_fit_is_explained(server: RoostServer) -> None:
     lines = roost("explain", "resources=VCPU:2,MEMORY_MB:6144", url=server.url).splitlines()
     assert lines[0].split() == ["rule", "trees", "left", "lost", "providers", "of"]
     assert lines[1].split() == [
@@ -43,7 +43,7 @@ def test_a_request_that_does_not_fit(server: RoostServer) -> None:
     ]
     assert lines[2].split() == ["VCPU", "2", "2", "3", "4"]
     assert lines[3].split() == ["MEMORY_MB", "6144", "0", "2", "0", "4"]
-    # Numbers stand under each other.
+    # Numbers are aligned.
     assert lines[2].index("3") == lines[3].rindex("0")
     [of_numa1] = [line.split() for line in lines if line.strip().startswith("numa1")]
     assert " ".join(of_numa1) == "numa1 MEMORY_MB 6144 asked, 4096 free of 4096 units ok"
@@ -54,7 +54,7 @@ def test_a_request_that_does_not_fit(server: RoostServer) -> None:
     )
 
 
-def test_one_tree(server: RoostServer) -> None:
+def test_one_tree_is_explained(server: RoostServer) -> None:
     query = "resources=VCPU:2,MEMORY_MB:2048"
     shown = roost("explain", query, "--tree", "host2", url=server.url).splitlines()
     assert shown[-1].startswith("host2 does not fit, and would not if it were empty: it fails at")
@@ -63,7 +63,7 @@ def test_one_tree(server: RoostServer) -> None:
     )
 
 
-def test_a_request_that_fits(server: RoostServer) -> None:
+def test_a_request_that_fits_is_counted(server: RoostServer) -> None:
     assert roost("explain", "resources=VCPU:1", url=server.url).splitlines()[-1] == "2 trees fit."
 
 
@@ -73,7 +73,7 @@ def test_explain_as_json(server: RoostServer) -> None:
     assert [each["amount"] for each in found["relaxations"]] == [4]
 
 
-def test_capacity(server: RoostServer) -> None:
+def test_capacity_counts_claims(server: RoostServer) -> None:
     lines = roost("capacity", "resources=VCPU:1,MEMORY_MB:1024", url=server.url).splitlines()
     assert [line.split()[:2] for line in lines[:-1]] == [["6", "host1"], ["1", "host2"]]
     assert lines[-1] == "7 more of this request fit in 2 trees."
@@ -83,16 +83,16 @@ def test_capacity(server: RoostServer) -> None:
     assert roost("capacity", "resources=VCPU:9", url=server.url) == "0 more of this request fit.\n"
 
 
-def test_an_answer_is_shown_from_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
-    """The texts of an answer are shown as they are or not at all; nothing is read out of them."""
+def test_an_explanation_is_rendered_from_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every text of an answer is shown unchanged or not at all; no part of it is parsed."""
 
     def provider(name: str, broken: list[str], **more: int) -> dict[str, Any]:
         inventory = {"asked": 7, "free": 8, "used": 0, "capacity": 8}
         inventory |= {"min_unit": 8, "max_unit": 6, "step_size": 4}
         return {"name": name, "broken": broken, "text": "; nonsense", "inventory": inventory} | more
 
-    asks = {"kind": "resources", "group": "", "names": ["VCPU"], "amount": 7}
-    tree = {"uuid": "u", "stage": 0, "rule": asks, "providers": [], "providers_more": 0}
+    rule = {"kind": "resources", "group": "", "names": ["VCPU"], "amount": 7}
+    tree = {"uuid": "u", "stage": 0, "rule": rule, "providers": [], "providers_more": 0}
     providers = [
         provider("small", ["min_unit", "step_size"]),
         provider("large", ["max_unit"]),
@@ -143,7 +143,7 @@ def test_an_answer_is_shown_from_its_fields(capsys: pytest.CaptureFixture[str]) 
         (("capacity", "resources=VCPU:1&tree=x"), "'tree' does not match"),
     ],
 )
-def test_what_cannot_be_told(
+def test_a_bad_query_is_a_usage_error(
     server: RoostServer, arguments: tuple[str, ...], expected: str
 ) -> None:
     assert expected in roost(*arguments, status=2, url=server.url)

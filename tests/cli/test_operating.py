@@ -1,4 +1,4 @@
-"""The paths beside the API, as probes and Prometheus use them over HTTP."""
+"""The paths beside the API, as probes and Prometheus use them."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def value(samples: Samples, name: str, **labels: str) -> float:
 
 
 def processes(samples: Samples, name: str) -> set[int]:
-    """The processes that a metric has a sample for."""
+    """The processes of which a metric has a sample."""
     return {int(dict(labels)["process"]) for known, labels in samples if known == name}
 
 
@@ -46,8 +46,8 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def answered(server: RoostServer) -> set[int]:
-    """The workers that have an index, and so have answered a request of the API."""
-    # A connection of its own each time, so that it may reach either.
+    """The workers that have an index, that is, have answered a request of the API."""
+    # Each request has a connection of its own, so that it may reach either worker.
     assert httpx.get(f"{server.url}/traits", headers=HEADERS).status_code == 200
     return processes(scrape(server), "roost_index_providers")
 
@@ -63,37 +63,39 @@ def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoostServe
     ) as server:
         wait_until(lambda: len(answered(server)) == 2)
         yield server
-    # What the workers shared is gone with them.
+    # The files that the workers shared are removed with them.
     assert list(folder.glob("roost-metrics-*")) == []
 
 
 TRAITS = {"route": "/traits", "method": "GET", "status": "200"}
 
 
-def test_each_worker_tells_of_both(two_workers: RoostServer) -> None:
+def test_each_worker_reports_the_metrics_of_both(two_workers: RoostServer) -> None:
     before = value(scrape(two_workers), "roost_http_requests_total", **TRAITS)
     for sent in range(1, 11):
         httpx.get(f"{two_workers.url}/traits", headers=HEADERS)
         samples = scrape(two_workers)
         assert value(samples, "roost_http_requests_total", **TRAITS) == before + sent
         assert value(samples, "roost_index_loads_total", reason="start") == 2
-        # Both pools, without that of the process which only watches.
+        # The pools of both workers, without that of the parent process.
         assert value(samples, "roost_database_connections_max", pool="write") == 2 * (5 + 50)
 
 
-def test_a_dead_worker_is_forgotten_and_what_it_counted_is_not(two_workers: RoostServer) -> None:
+def test_the_counts_of_a_dead_worker_are_kept_and_its_gauges_are_not(
+    two_workers: RoostServer,
+) -> None:
     before = scrape(two_workers)
     victim, other = sorted(processes(before, "roost_index_providers"))
     os.kill(victim, signal.SIGKILL)
 
-    def is_forgotten() -> bool:
+    def gauges_are_removed() -> bool:
         try:
             return processes(scrape(two_workers), "roost_index_providers") == {other}
         except httpx.TransportError:
-            # The connection was with the worker that was killed.
+            # The killed worker had this connection.
             return False
 
-    wait_until(is_forgotten)
+    wait_until(gauges_are_removed)
     samples = scrape(two_workers)
     name = "roost_http_requests_total"
     assert value(samples, name, **TRAITS) == value(before, name, **TRAITS)
@@ -124,7 +126,7 @@ def test_readiness_follows_the_database(tmp_path: Path) -> None:
         assert value(samples, "roost_http_requests_total", **labels) >= 1
 
 
-def test_logs_as_json(tmp_path: Path) -> None:
+def test_json_logs_have_the_request_ids(tmp_path: Path) -> None:
     with RoostServer(
         f"sqlite:///{tmp_path / 'roost.db'}",
         tmp_path,

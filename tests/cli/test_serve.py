@@ -1,4 +1,4 @@
-"""`roost` on the command line: what an operator sees, types and sends."""
+"""`roost` on the command line: what an operator types, sees and sends."""
 
 import os
 import re
@@ -25,7 +25,7 @@ SECONDS_MAX = 30
 def roost(
     *arguments: str, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
+    """Run a command until it ends."""
     return subprocess.run(
         command(*arguments),
         env={**os.environ, **(environment or {})},
@@ -38,7 +38,7 @@ def roost(
 
 
 def assert_refused(done: subprocess.CompletedProcess[str], *, naming: str) -> None:
-    """It ended with one line that says what was tried, and no traceback."""
+    """The command ended with one line that says what it tried, and no traceback."""
     assert done.returncode != 0
     assert "Traceback" not in done.stdout + done.stderr
     lines = done.stderr.strip().splitlines()
@@ -52,9 +52,7 @@ def sqlite_url(tmp_path: Path) -> str:
 
 
 class TestServe:
-    def test_says_where_it_listens_and_where_the_data_is(
-        self, sqlite_url: str, tmp_path: Path
-    ) -> None:
+    def test_reports_its_address_and_its_database(self, sqlite_url: str, tmp_path: Path) -> None:
         with RoostServer(sqlite_url, tmp_path) as server:
             assert server.url in server.output
             assert str(tmp_path / "roost.db") in server.output
@@ -76,7 +74,7 @@ class TestServe:
             address = ("127.0.0.1", server.port)
             with closing(socket.create_connection(address, SECONDS_MAX)) as connection:
                 connection.sendall(head + body[:5])
-                # An answer to a later request shows that the first one has been taken up.
+                # The answer to a later request shows that the server has accepted the first one.
                 httpx.get(server.url)
                 server.process.send_signal(signal.SIGTERM)
                 wait_until_refused(address)
@@ -95,19 +93,19 @@ class TestServe:
             assert provider_names(server) == ["kept"]
 
     @pytest.mark.parametrize("scheme", ["postgresql+psycopg", "mysql+pymysql"])
-    def test_refuses_a_database_that_does_not_connect(self, scheme: str) -> None:
+    def test_refuses_a_database_it_cannot_connect_to(self, scheme: str) -> None:
         port = free_port()
         url = f"{scheme}://someone:hunter2@127.0.0.1:{port}/nothing"
         done = roost("serve", "--port", str(free_port()), "--database", url)
         assert_refused(done, naming=f"127.0.0.1:{port}")
         assert "hunter2" not in done.stdout + done.stderr
 
-    def test_refuses_a_database_file_that_cannot_be_made(self, tmp_path: Path) -> None:
+    def test_refuses_a_database_file_it_cannot_create(self, tmp_path: Path) -> None:
         path = tmp_path / "no" / "such" / "folder" / "roost.db"
         done = roost("serve", "--port", str(free_port()), "--database", f"sqlite:///{path}")
         assert_refused(done, naming=str(path))
 
-    def test_refuses_what_is_no_database_url(self) -> None:
+    def test_refuses_an_invalid_database_url(self) -> None:
         done = roost("serve", "--port", str(free_port()), "--database", "nonsense")
         assert_refused(done, naming="nonsense")
 
@@ -120,11 +118,11 @@ class TestServe:
             )
         assert_refused(done, naming=f"127.0.0.1:{port}")
 
-    def test_refuses_to_believe_every_token_of_everybody(self, sqlite_url: str) -> None:
+    def test_refuses_noauth2_on_a_public_address(self, sqlite_url: str) -> None:
         arguments = ("serve", "--host", "0.0.0.0", "--auth", "noauth2", "--database", sqlite_url)
         assert_refused(roost(*arguments), naming="--allow-remote-noauth2 allows it")
 
-    def test_refuses_a_keystone_that_nobody_described(self, tmp_path: Path) -> None:
+    def test_refuses_keystone_without_its_settings(self, tmp_path: Path) -> None:
         database = f"sqlite:///{tmp_path / 'roost.db'}"
         done = roost("serve", "--auth", "keystone", "--database", database)
         assert_refused(done, naming="set auth_type")
@@ -138,7 +136,7 @@ class TestServe:
 
 
 class TestConfiguration:
-    """The database comes from a file, the environment or an option, later ones winning."""
+    """The database is set by a file, the environment or an option; the later one wins."""
 
     def write(self, path: Path, database: Path) -> None:
         path.write_text(f"[placement_database]\nconnection = sqlite:///{database}\n")
@@ -159,7 +157,7 @@ class TestConfiguration:
             create_provider(server, "one")
         assert stored_names(database) == ["one"]
 
-    def test_from_the_environment_rather_than_the_file(self, tmp_path: Path) -> None:
+    def test_the_environment_overrides_the_file(self, tmp_path: Path) -> None:
         self.write(tmp_path / "placement.conf", tmp_path / "from-folder.db")
         database = tmp_path / "from-environment.db"
         environment = {
@@ -171,7 +169,7 @@ class TestConfiguration:
         assert stored_names(database) == ["one"]
         assert not (tmp_path / "from-folder.db").exists()
 
-    def test_from_the_option_rather_than_the_environment(self, tmp_path: Path) -> None:
+    def test_the_option_overrides_the_environment(self, tmp_path: Path) -> None:
         database = tmp_path / "from-option.db"
         environment = {
             "OS_PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{tmp_path / 'from-environment.db'}"
@@ -203,7 +201,7 @@ class TestCommands:
         assert "nonsense" in done.stderr
         assert "Traceback" not in done.stderr
 
-    def test_db_sync_twice_is_as_good_as_once(self, database_url: str) -> None:
+    def test_a_second_db_sync_changes_nothing(self, database_url: str) -> None:
         first = roost("db", "sync", "--database", database_url)
         assert first.returncode == 0, first.stderr
         once = row_counts(database_url)
@@ -253,7 +251,7 @@ def row_counts(database_url: str) -> dict[str, int]:
 
 
 def wait_until_refused(address: tuple[str, int]) -> None:
-    """The signal has arrived once the server takes no more connections."""
+    """The server has received the signal once it accepts no more connections."""
     for _ in range(SECONDS_MAX * 10):
         try:
             socket.create_connection(address, 1).close()

@@ -1,4 +1,4 @@
-"""A client on a real server, and one without."""
+"""A client that talks to a server, and one that needs none."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Requests of the client that only roost has, on a server and without one."""
+"""The requests of the client that only roost answers, on a server and without one."""
 
 import uuid
 
@@ -11,16 +11,18 @@ from roost.client import BadRequest, Client, Conflict, Consumer, Gone, Inventory
 
 @pytest.fixture
 def rack(client: Client) -> str:
-    """The aggregate of two hosts with room for two each."""
+    """An aggregate of two hosts, each with a capacity of two."""
     aggregate = str(uuid.uuid4())
     for _ in range(2):
         host = client.create_provider(f"host-{uuid.uuid4()}")
-        stock = client.set_inventories(host.uuid, {"VCPU": Inventory(total=2)}, host.generation)
-        client.set_provider_aggregates(host.uuid, {aggregate}, stock.generation)
+        inventories = client.set_inventories(
+            host.uuid, {"VCPU": Inventory(total=2)}, host.generation
+        )
+        client.set_provider_aggregates(host.uuid, {aggregate}, inventories.generation)
     return aggregate
 
 
-def somebody() -> Consumer:
+def new_consumer() -> Consumer:
     return Consumer(
         uuid=str(uuid.uuid4()),
         allocations={},
@@ -30,8 +32,8 @@ def somebody() -> Consumer:
     )
 
 
-def test_placing(client: Client, rack: str) -> None:
-    one, other = somebody(), somebody()
+def test_consumers_are_placed_on_different_hosts(client: Client, rack: str) -> None:
+    one, other = new_consumer(), new_consumer()
     query = {"resources": "VCPU:1", "member_of": rack}
     placed = client.place(query, [one, other], order="pack", apart=True)
     assert placed.keys() == {one.uuid, other.uuid}
@@ -40,53 +42,55 @@ def test_placing(client: Client, rack: str) -> None:
         assert client.consumer(uuid_).allocations == candidate.allocations
         assert candidate.mappings == {"": list(candidate.allocations)}
     with pytest.raises(Conflict) as full:
-        client.place(f"resources=VCPU:2&member_of={rack}", [somebody()])
+        client.place(f"resources=VCPU:2&member_of={rack}", [new_consumer()])
     assert full.value.code == "placement.no_candidates"
 
 
-def test_placing_again_under_the_same_key(client: Client, rack: str) -> None:
-    key, consumers = str(uuid.uuid4()), [somebody()]
+def test_a_repeated_placement_under_the_same_key_is_the_first_one(
+    client: Client, rack: str
+) -> None:
+    key, consumers = str(uuid.uuid4()), [new_consumer()]
     query = {"resources": "VCPU:2", "member_of": rack}
     placed = client.place(query, consumers, idempotency_key=key)
     assert client.place(query, consumers, idempotency_key=key) == placed
     with pytest.raises(Conflict) as reused:
-        client.place(query, [somebody()], idempotency_key=key)
+        client.place(query, [new_consumer()], idempotency_key=key)
     assert reused.value.code == "placement.idempotency_key_reused"
 
 
-def test_refused_placements(client: Client) -> None:
+def test_an_invalid_placement_is_refused(client: Client) -> None:
     with pytest.raises(BadRequest, match="colour"):
-        client.place({"colour": "red"}, [somebody()])
+        client.place({"colour": "red"}, [new_consumer()])
     with pytest.raises(BadRequest, match="consumers"):
         client.place("resources=VCPU:1", [])
 
 
-def test_watching(client: Client, rack: str) -> None:
-    begin = client.events()
-    assert begin.events == []
-    consumer = somebody()
+def test_events_since_a_position(client: Client, rack: str) -> None:
+    start = client.events()
+    assert start.events == []
+    consumer = new_consumer()
     placed = client.place({"resources": "VCPU:1", "member_of": rack}, [consumer])
     (host,) = placed[consumer.uuid].allocations
-    found = client.events(begin.position, wait=5, kinds=["allocations"], tree=host)
+    found = client.events(start.position, wait=5, kinds=["allocations"], tree=host)
     (event,) = found.events
     assert (event.kind, event.provider_uuid, event.root_uuid) == ("allocations", host, host)
     assert event.usage == {"VCPU": 1}
     assert client.events(found.position).events == []
     client.delete_consumer(consumer.uuid)
-    again = client.events(begin.position, kinds=["allocations", "provider"])
+    again = client.events(start.position, kinds=["allocations", "provider"])
     assert [each.usage for each in again.events] == [{"VCPU": 1}, {"VCPU": -1}]
 
 
-def test_a_position_that_nobody_gave(client: Client) -> None:
+def test_an_unknown_position_is_refused(client: Client) -> None:
     with pytest.raises(BadRequest, match="after"):
         client.events("nonsense")
     with pytest.raises(Gone) as gone:
-        # A writer that there never was.
+        # There was never a writer with this id.
         client.events(encode_position({12345: 7}))
     assert gone.value.code == "placement.events.position_gone"
 
 
-def test_a_lost_answer_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_placement_without_an_answer_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("roost.client.transport.time.sleep", lambda _: None)
     bodies = []
 
@@ -99,6 +103,6 @@ def test_a_lost_answer_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> No
         return httpx.Response(200, json={"placements": {}})
 
     client = Client("http://scripted", transport=httpx.MockTransport(answer))
-    assert client.place("resources=VCPU:1", [somebody()]) == {}
+    assert client.place("resources=VCPU:1", [new_consumer()]) == {}
     assert bodies[0] == bodies[1]
     assert b"idempotency_key" in bodies[0]

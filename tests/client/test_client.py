@@ -59,8 +59,11 @@ def test_every_verb(client: Client) -> None:
     renamed = client.update_provider(child.uuid, name=f"{name}-other", parent_uuid=host.uuid)
     assert renamed.name == f"{name}-other"
 
-    stock = {"VCPU": Inventory(total=8, allocation_ratio=2.0), "MEMORY_MB": Inventory(total=1024)}
-    written = client.set_inventories(host.uuid, stock, host.generation)
+    inventories = {
+        "VCPU": Inventory(total=8, allocation_ratio=2.0),
+        "MEMORY_MB": Inventory(total=1024),
+    }
+    written = client.set_inventories(host.uuid, inventories, host.generation)
     assert client.inventories(host.uuid) == written
     assert written.inventories["VCPU"].capacity == 16
     more = Inventory(total=16)
@@ -125,7 +128,7 @@ def test_a_rename_keeps_the_parent(client: Client) -> None:
     child = client.create_provider(f"{name}-child", parent_uuid=host.uuid)
     renamed = client.update_provider(child.uuid, name=f"{name}-other")
     assert (renamed.name, renamed.parent_uuid) == (f"{name}-other", host.uuid)
-    # None is a parent that is given: the provider becomes a root.
+    # None is not the default: the provider becomes a root.
     root = client.update_provider(child.uuid, name=f"{name}-other", parent_uuid=None)
     assert (root.parent_uuid, root.root_uuid) == (None, child.uuid)
 
@@ -141,13 +144,13 @@ def test_a_consumer_without_a_type_can_be_written_again(client: Client) -> None:
     assert client.usages(host.uuid) == {"VCPU": 2}
 
 
-def test_values_become_json(client: Client) -> None:
+def test_values_can_be_encoded_as_json(client: Client) -> None:
     host = client.create_provider(f"host-{some_uuid()}")
     assert msgspec.to_builtins(host)["root_uuid"] == host.uuid
     assert msgspec.json.encode(client.provider_traits(host.uuid))
 
 
-def test_refusals_say_what_they_are(client: Client) -> None:
+def test_a_refusal_becomes_a_typed_error(client: Client) -> None:
     host = client.create_provider(f"host-{some_uuid()}")
     with pytest.raises(NotFound) as not_found:
         client.provider(some_uuid())
@@ -163,15 +166,15 @@ def test_refusals_say_what_they_are(client: Client) -> None:
 
 
 @pytest.mark.process
-def test_senders(server: RoostServer) -> None:
+def test_a_client_without_rights_or_credentials_is_refused(server: RoostServer) -> None:
     with Client(server.url, auth=NoAuth("user", roles=())) as client, pytest.raises(Forbidden):
         client.providers()
 
-    class Nobody:
+    class NoCredentials:
         def headers(self, *, renewed: bool = False) -> dict[str, str]:
             return {}
 
-    with Client(server.url, auth=Nobody()) as client, pytest.raises(Unauthorized):
+    with Client(server.url, auth=NoCredentials()) as client, pytest.raises(Unauthorized):
         client.providers()
 
 
@@ -184,11 +187,11 @@ def test_a_direct_client_needs_tables(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------------------------------------
-# Services that are not as they should be
+# Services that misbehave
 
 
-class Script(httpx.BaseTransport):
-    """Gives the scripted answers one after the other, then the last one again and again."""
+class ScriptedTransport(httpx.BaseTransport):
+    """Returns the scripted answers in order, then the last one again and again."""
 
     def __init__(self, *answers: httpx.Response | Exception) -> None:
         self.answers = list(answers)
@@ -227,8 +230,8 @@ CONCURRENT = "placement.concurrent_update"
 CONSUMER = holding(some_uuid(), some_uuid(), VCPU=1)
 
 
-def scripted(*answers: Any, **options: Any) -> tuple[Client, Script]:
-    script = Script(*answers)
+def scripted(*answers: Any, **options: Any) -> tuple[Client, ScriptedTransport]:
+    script = ScriptedTransport(*answers)
     return Client("http://scripted", transport=script, **options), script
 
 
@@ -243,19 +246,19 @@ def scripted(*answers: Any, **options: Any) -> tuple[Client, Script]:
     ],
     ids=repr,
 )
-def test_reads_are_repeated(trouble: Any) -> None:
+def test_a_failed_read_is_repeated(trouble: Any) -> None:
     client, script = scripted(trouble, trouble, OK)
     assert client.providers() == []
     assert script.sent == 3
 
 
-def test_the_service_says_how_long_to_wait(no_pauses: list[float]) -> None:
+def test_retry_after_is_respected(no_pauses: list[float]) -> None:
     client, _ = scripted(refused(503, **{"retry-after": "3"}), OK)
     client.providers()
     assert no_pauses == [3.0]
 
 
-def test_not_for_ever() -> None:
+def test_a_read_is_not_repeated_for_ever() -> None:
     client, script = scripted(refused(503), retries=2)
     with pytest.raises(Unavailable):
         client.providers()
@@ -276,7 +279,7 @@ def test_a_write_that_was_not_sent_is_repeated() -> None:
     assert script.sent == 2
 
 
-def test_a_lost_race_is_run_again() -> None:
+def test_a_lost_race_is_retried() -> None:
     client, script = scripted(refused(409, CONCURRENT), DONE)
     client.set_consumer(CONSUMER)
     assert script.sent == 2
@@ -286,22 +289,22 @@ def test_a_lost_race_is_run_again() -> None:
     "refusal",
     [refused(409, CONCURRENT, "consumer generation conflict"), refused(409, "other")],
 )
-def test_a_stale_generation_is_the_callers_business(refusal: httpx.Response) -> None:
+def test_a_stale_generation_is_reported_to_the_caller(refusal: httpx.Response) -> None:
     client, script = scripted(refusal, DONE)
     with pytest.raises(Conflict):
         client.set_consumer(CONSUMER)
     assert script.sent == 1
 
 
-def test_inventories_at_a_stale_generation_are_not_sent_again() -> None:
+def test_inventories_at_a_stale_generation_are_not_repeated() -> None:
     client, script = scripted(refused(409, CONCURRENT), OK)
     with pytest.raises(ConcurrentUpdate):
         client.set_inventories(some_uuid(), {}, 1)
     assert script.sent == 1
 
 
-def test_an_older_service() -> None:
-    class Old(Script):
+def test_an_older_service_is_asked_in_its_newest_version() -> None:
+    class Old(ScriptedTransport):
         def handle_request(self, request: httpx.Request) -> httpx.Response:
             if request.url.path == "/":
                 return httpx.Response(200, json={"versions": [{"max_version": "1.14"}]})
@@ -315,7 +318,7 @@ def test_an_older_service() -> None:
         client.reshape({}, [])
 
 
-def test_something_else() -> None:
+def test_an_answer_that_is_not_placement_is_an_error() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, text="<html>hello</html>")
 
@@ -324,20 +327,20 @@ def test_something_else() -> None:
         client.providers()
 
 
-def test_a_refusal_by_a_proxy() -> None:
+def test_a_refusal_by_a_proxy_shows_its_text() -> None:
     client, _ = scripted(httpx.Response(502, text="bad gateway"))
     with pytest.raises(ApiError, match="bad gateway"):
         client.providers()
 
 
-def test_nobody_there() -> None:
+def test_an_unreachable_service() -> None:
     with Client(f"http://127.0.0.1:{free_port()}", retries=1) as client:
         with pytest.raises(Unreachable) as unreachable:
             client.providers()
         assert not unreachable.value.sent
 
 
-def test_the_id_of_the_callers_own_request() -> None:
+def test_the_request_id_of_the_caller_is_sent() -> None:
     client, script = scripted(OK, request_id="req-1")
     client.providers()
     assert script.requests[-1].headers["x-openstack-request-id"] == "req-1"
@@ -348,13 +351,13 @@ def test_the_id_of_the_callers_own_request() -> None:
 
 
 @pytest.mark.process
-def test_tokens_of_keystone(server: RoostServer) -> None:
-    """The client sends the token of Keystone, and asks for a new one after a 401."""
+def test_a_refused_token_is_renewed(server: RoostServer) -> None:
+    """The client sends the token of Keystone, and fetches a new one after a 401."""
     with Keystone({"x": token("x")}) as keystone:
         auth = KeystoneAuth.password(
             f"{keystone.url}/v3", username="placement", password="secret", project_name="services"
         )
-        script = Script(refused(401), OK)
+        script = ScriptedTransport(refused(401), OK)
         client = Client("http://scripted", auth=auth, transport=script)
         assert client.providers() == []
         tokens = [request.headers.get("x-auth-token") for request in script.requests]
@@ -362,7 +365,7 @@ def test_tokens_of_keystone(server: RoostServer) -> None:
 
 
 @pytest.mark.process
-def test_threads(server: RoostServer) -> None:
+def test_a_client_may_be_used_by_many_threads(server: RoostServer) -> None:
     with Client(server.url) as client:
         threads = [threading.Thread(target=client.providers) for _ in range(10)]
         for thread in threads:

@@ -42,8 +42,8 @@ REVEALED = [
 
 
 @pytest.mark.process
-def test_a_program_gets_types(tmp_path: Path) -> None:
-    """roost as an installed package, seen by a program in another folder."""
+def test_a_program_sees_the_types_of_the_client(tmp_path: Path) -> None:
+    """roost as an installed package, imported by a program in another folder."""
     (tmp_path / "program.py").write_text(PROGRAM)
     done = subprocess.run(
         [
@@ -52,7 +52,7 @@ def test_a_program_gets_types(tmp_path: Path) -> None:
             "program.py",
         ],
         cwd=tmp_path,
-        # In a checkout that is not the installed one, the package is found as that one would be.
+        # In a checkout that is not the installed one, mypy must find the package of this checkout.
         env={**os.environ, "PYTHONPATH": str(Path(roost.__file__).parents[1])},
         capture_output=True,
         text=True,
@@ -75,7 +75,7 @@ def host(client: Client) -> str:
 
 
 def test_answers_have_the_documented_types(client: Client, host: str) -> None:
-    """Every field, and no field that is not documented."""
+    """Every documented field, and no other."""
     for query in ("VCPU:4", "VCPU:9", "VCPU:9&can_split=VCPU", "VCPU:1&required=HW_CPU_X86_AVX"):
         resources, *more = query.split("&")
         parameters = {"resources": resources, "in_tree": host}

@@ -1,1 +1,1 @@
-"""The same small clouds and requests, sent to roost and to the reference: do they agree?"""
+"""Sends the same requests about the same small clouds to roost and to the reference."""

@@ -1,4 +1,4 @@
-"""Choices that every write has to make, at random but mostly such that it can succeed."""
+"""Random choices for the requests that write, mostly such that a request can succeed."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ One = TypeVar("One")
 
 
 class Choices:
-    """Chance, and what the cloud looks like at the moment."""
+    """A random generator, and the present state of the cloud."""
 
     def __init__(self, chance: random.Random, world: World, state: State) -> None:
         self.chance = chance
@@ -32,13 +32,13 @@ class Choices:
         return self.chance.choice(VERSIONS[lowest:])
 
     def provider(self) -> str:
-        """Rarely one that does not exist."""
+        """Rarely a provider that does not exist."""
         if not self.state.providers or self.likely(0.05):
             return self.chance.choice(self.world.unused_providers)
         return self.chance.choice(sorted(self.state.providers))
 
     def generation(self, provider: str) -> int:
-        """Rarely not the current one."""
+        """Rarely another generation than the current one."""
         if provider not in self.state.providers:
             return 0
         current = self.state.generation(provider)
@@ -48,7 +48,7 @@ class Choices:
         return self.state.inventories(provider) if provider in self.state.providers else {}
 
     def resource_class(self, provider: str) -> str:
-        """Mostly one that the provider has."""
+        """Mostly a class that the provider has."""
         present = sorted(self.inventories(provider))
         if present and self.likely(0.7):
             return self.chance.choice(present)
@@ -60,10 +60,11 @@ class Choices:
     def has_allocations(self, consumer: str) -> bool:
         return bool(self.state.consumers.get(consumer, {}).get("allocations"))
 
-    def stranger(self) -> str:
-        """A consumer that is never named again.
+    def one_time_consumer(self) -> str:
+        """A new consumer that no later request names.
 
-        The reference keeps a record of one whose first write is empty or names an unknown
-        provider, and refuses its first good write. Roost does not, so the two would part ways.
+        The reference keeps a record of a consumer whose first write is empty or names an unknown
+        provider, and then refuses its first valid write. Roost does not, so the two clouds would
+        diverge.
         """
         return make_uuid(self.chance)

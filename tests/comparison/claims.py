@@ -1,4 +1,4 @@
-"""Writes that say what consumers are to have: allocations and the reshaper."""
+"""Writes that set the allocations of consumers: allocations and the reshaper."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ def replace_allocations(choose: Choices) -> Request:
     if minor >= 28 and choose.likely(0.15):
         make_empty(body)
         if not choose.has_allocations(consumer):
-            consumer = choose.stranger()
+            consumer = choose.one_time_consumer()
     if minor < 12:
         body["allocations"] = [
             {"resource_provider": {"uuid": provider}, **one}
@@ -27,7 +27,7 @@ def replace_allocations(choose: Choices) -> Request:
 
 
 def allocate_at_unknown_provider(choose: Choices) -> Request:
-    consumer = choose.stranger()
+    consumer = choose.one_time_consumer()
     body = make_claim(choose, 39, consumer)
     make_empty(body)
     body["allocations"] = {
@@ -62,7 +62,7 @@ def reshape(choose: Choices) -> Request:
 
 
 def new_inventories(choose: Choices, provider: str) -> dict[str, Any]:
-    """Mostly what is there, with something changed, added or left out."""
+    """Mostly the present inventories, with one changed, added or left out."""
     kept = {
         name: inventory if choose.likely(0.6) else make_inventory(choose.chance)
         for name, inventory in choose.inventories(provider).items()
@@ -83,16 +83,16 @@ def make_claims(choose: Choices, minor: int) -> dict[str, Any]:
 
 
 def make_claim(choose: Choices, minor: int, consumer: str) -> dict[str, Any]:
-    """What a consumer is to have, as written from 1.12 on."""
-    told = choose.state.consumers.get(consumer, {})
+    """A body that sets what one consumer holds, in the form since 1.12."""
+    stored = choose.state.consumers.get(consumer, {})
     claim: dict[str, Any] = {
-        "allocations": new_allocations(choose, told),
+        "allocations": new_allocations(choose, stored),
         "project_id": choose.one_of("project-1", "project-1", "project-2"),
         "user_id": choose.one_of("user-1", "user-1", "user-2"),
     }
     if minor >= 28:
         wrong = choose.likely(0.12)
-        expected = choose.one_of(None, 0, 1, 9) if wrong else told.get("consumer_generation")
+        expected = choose.one_of(None, 0, 1, 9) if wrong else stored.get("consumer_generation")
         claim["consumer_generation"] = expected
     if minor >= 34 and choose.likely(0.2):
         claim["mappings"] = {"_A": sorted(claim["allocations"])}
@@ -102,14 +102,14 @@ def make_claim(choose: Choices, minor: int, consumer: str) -> dict[str, Any]:
 
 
 def make_empty(claim: dict[str, Any]) -> None:
-    """Let the consumer have nothing."""
+    """Change the claim so that the consumer holds nothing."""
     claim["allocations"] = {}
     claim.pop("mappings", None)
 
 
-def new_allocations(choose: Choices, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Close to what the consumer has, or something new that may or may not fit."""
-    present = told.get("allocations", {})
+def new_allocations(choose: Choices, stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Close to what the consumer holds, or something new that may not fit."""
+    present = stored.get("allocations", {})
     if present and choose.likely(0.5):
         kept = {own: {"resources": dict(one["resources"])} for own, one in present.items()}
         resources = kept[choose.one_of(*sorted(kept))]["resources"]
@@ -117,7 +117,7 @@ def new_allocations(choose: Choices, told: Mapping[str, Any]) -> dict[str, Any]:
         resources[name] = max(1, resources[name] + choose.one_of(-1, 0, 1, 2))
         return kept
     chosen: dict[str, Any] = {}
-    # An unknown provider is only for strangers.
+    # Only consumers that no later request names may claim from an unknown provider.
     providers = sorted(choose.state.providers) or choose.world.unused_providers
     for provider in choose.some_of(providers, choose.one_of(1, 1, 2)):
         names = {choose.resource_class(provider) for _ in range(choose.one_of(1, 1, 2))}

@@ -1,4 +1,4 @@
-"""Two answers to one request: in what do they differ?"""
+"""The differences between two answers to one request."""
 
 import dataclasses
 import json
@@ -13,7 +13,7 @@ from tests.comparison.state import State
 
 HEADERS = ("content-type", "openstack-api-version", "cache-control", "location", "allow")
 
-# Lists inside of messages that come in no particular order.
+# Lists inside error messages whose order is not defined.
 UNORDERED = (
     re.compile(r"Inventory for '(?P<list>[^']*)' on resource provider"),
     re.compile(r"on resource provider '(?P<list>[^']*)' invalid"),
@@ -27,7 +27,7 @@ UNORDERED = (
 
 
 class Candidate(NamedTuple):
-    """An allocation request, such that equal ones are equal."""
+    """An allocation request in a form in which equal ones compare equal."""
 
     allocations: frozenset[tuple[str, str, int]]  # provider UUID, resource class, amount
     mappings: frozenset[tuple[str, frozenset[str]]] | None  # suffix, provider UUIDs; from 1.34
@@ -42,30 +42,30 @@ class Candidate(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Situation:
-    """A request, and all there is to know about it."""
+    """A request, both answers to it, and the state that is needed to judge them."""
 
     request: Request
     reference: Answer
     roost: Answer
-    state: State | None = None  # as it was before the request
-    search: Search | None = None  # for allocation candidates
+    state: State | None = None  # before the request
+    search: Search | None = None  # only for allocation candidates
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One thing in which the answers differ."""
+    """One difference between the answers."""
 
     kind: str  # status, header, body, code, detail, missing, extra, repeated, summary, wrong
     text: str
     situation: Situation
-    candidate: Candidate | None = None  # the one that is missing, extra or repeated
+    candidate: Candidate | None = None  # the candidate that is missing, extra or repeated
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.text}"
 
 
 def compare(situation: Situation) -> Iterator[Finding]:
-    """All findings about answers other than candidates."""
+    """All findings about an answer that has no candidates."""
     yield from compare_frame(situation)
     if situation.reference.status != situation.roost.status:
         return
@@ -78,7 +78,7 @@ def compare(situation: Situation) -> Iterator[Finding]:
 
 
 def compare_frame(situation: Situation) -> Iterator[Finding]:
-    """Status and headers."""
+    """Compare status and headers."""
     reference, roost = situation.reference, situation.roost
     if reference.status != roost.status:
         texts = [f"{one.status} {one.content.decode()}" for one in (reference, roost)]
@@ -88,14 +88,14 @@ def compare_frame(situation: Situation) -> Iterator[Finding]:
         values = reference.headers.get(name), roost.headers.get(name)
         if values[0] != values[1]:
             yield Finding("header", f"{name}: {values[0]}, but roost {values[1]}", situation)
-    # The time itself cannot be the same.
+    # Both sides send a time, but not the same one.
     if ("last-modified" in reference.headers) != ("last-modified" in roost.headers):
         which = "the reference" if "last-modified" in reference.headers else "roost"
         yield Finding("header", f"last-modified: only from {which}", situation)
 
 
 def compare_errors(situation: Situation) -> Iterator[Finding]:
-    """What an error says; the request's id is always another."""
+    """Compare the texts of errors; the request id always differs."""
     errors = [error_of(one) for one in (situation.reference, situation.roost)]
     for name in sorted(errors[0].keys() | errors[1].keys()):
         values = [error.get(name) for error in errors]
@@ -123,7 +123,10 @@ def without_order(detail: str) -> str:
 
 
 def canonical(value: Any) -> Any:
-    """JSON in which the order of lists does not count; the suite asserts the orders that do."""
+    """JSON in which the order of lists does not count.
+
+    The conformance tests check the orders that do.
+    """
     if isinstance(value, dict):
         return {name: canonical(one) for name, one in value.items()}
     if isinstance(value, list):
@@ -144,8 +147,8 @@ def compare_candidates(
 ) -> Iterator[Finding]:
     """All findings about candidates.
 
-    Which ones a limit keeps is not promised: `expected` and `summaries` are the reference's
-    without a limit, and those of roost are looked for among them.
+    Which candidates remain under a limit is not defined. So `expected` and `summaries` are those of
+    the reference without a limit, and the answer of roost must be a part of them.
     """
     yield from compare_frame(situation)
     if situation.roost.status != 200:
@@ -172,7 +175,7 @@ def compare_candidates(
 
 
 def check_candidates(situation: Situation, found: list[Candidate]) -> Iterator[Finding]:
-    """What holds for every right answer, whatever the reference says."""
+    """Check what holds for every correct answer, whatever the reference answers."""
     search = situation.search
     assert search is not None
     for candidate, times in Counter(found).items():
@@ -195,7 +198,7 @@ def check_candidates(situation: Situation, found: list[Candidate]) -> Iterator[F
 def compare_summaries(
     situation: Situation, expected: Mapping[str, Any], found: list[Candidate]
 ) -> Iterator[Finding]:
-    """A summary is the same wherever both have one; and the right ones are there."""
+    """Summaries that both sides have are equal, and roost has all that are needed."""
     summaries = canonical(situation.roost.body["provider_summaries"])
     for provider in expected.keys() & summaries.keys():
         if expected[provider] != summaries[provider]:
@@ -209,7 +212,7 @@ def compare_summaries(
     if minor_of(situation.request.version) >= 29:
         needed = allowed
     else:
-        # The reference keeps those of candidates that a limit has cut off, if the tree is left.
+        # The reference keeps summaries of candidates that the limit removed, if their tree remains.
         allowed &= expected.keys()
     if not needed <= summaries.keys() <= allowed | needed:
         text = f"of {sorted(needed)} are needed, but roost has {sorted(summaries)}"
@@ -217,7 +220,7 @@ def compare_summaries(
 
 
 def isolated(search: Search, state: State, candidates: list[Candidate]) -> list[Candidate]:
-    """Those of a search without isolation that would be the answer with it, as told then."""
+    """The candidates that a search with isolation would give, out of those of one without."""
     return [
         candidate if search.minor >= 34 else candidate._replace(mappings=None)
         for candidate in candidates
@@ -232,7 +235,7 @@ def different_providers(search: Search, candidate: Candidate) -> bool:
 
 
 def different_trees(state: State, candidate: Candidate) -> bool:
-    """Before 1.29, a candidate has never two providers of one tree."""
+    """Before 1.29 a candidate never has two providers of one tree."""
     roots = {state.root(provider) for provider in candidate.providers}
     return len(roots) == len(candidate.providers)
 
@@ -246,7 +249,7 @@ def make_candidate(request: Mapping[str, Any]) -> Candidate:
     return Candidate(
         frozenset(
             (provider, name, amount)
-            for provider, resources in taken(request["allocations"])
+            for provider, resources in resources_by_provider(request["allocations"])
             for name, amount in resources.items()
         ),
         None
@@ -255,8 +258,8 @@ def make_candidate(request: Mapping[str, Any]) -> Candidate:
     )
 
 
-def taken(allocations: Any) -> Iterable[tuple[str, Mapping[str, int]]]:
-    """Provider and resources, in the form before 1.12 and in that since."""
+def resources_by_provider(allocations: Any) -> Iterable[tuple[str, Mapping[str, int]]]:
+    """Providers and their resources, in the form before 1.12 or in the one since."""
     if isinstance(allocations, list):
         return [(one["resource_provider"]["uuid"], one["resources"]) for one in allocations]
     return [(provider, one["resources"]) for provider, one in allocations.items()]

@@ -1,4 +1,4 @@
-"""The two sides, for one test run; and how often each known difference was met."""
+"""The two sides for one test run, and how often each known difference occurred."""
 
 from collections.abc import Iterator
 

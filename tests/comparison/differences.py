@@ -1,8 +1,8 @@
-"""Where roost departs from the reference on purpose: a table, and how to recognise each case.
+"""The deliberate differences between roost and the reference, and how to recognise each.
 
-Each entry explains single findings, as few as it can: a candidate too many, one too few, another
-status. What no entry explains is a failure. Decision 0001 has the same table for readers: where the
-reference is wrong, the documented answer.
+An entry explains single findings, as few as possible: an extra candidate, a missing one, another
+status. A finding that no entry explains is a failure. Decision 0001 has the same table for readers,
+with the documented answer where the reference is wrong.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ used: Counter[str] = Counter()
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """One known departure."""
+    """One known difference."""
 
     name: str
     reason: str
@@ -37,7 +37,7 @@ class Difference:
 
 
 def explain(finding: Finding) -> Difference | None:
-    """The entry that a finding belongs to, which is counted; None for an unknown difference."""
+    """The entry that explains a finding, which is counted; None for an unknown difference."""
     for difference in DIFFERENCES:
         if difference.explains(finding):
             used[difference.name] += 1
@@ -50,7 +50,10 @@ def explain(finding: Finding) -> Difference | None:
 
 
 def amounts_leak(search: Search) -> bool:
-    """It does not happen with group_policy=none, and not between suffixed groups."""
+    """Whether the search meets that bug.
+
+    It does not occur with group_policy=none, nor between suffixed groups.
+    """
     if "" not in search.groups or search.group_policy == "none":
         return False
     wanted = search.groups[""].resources.keys()
@@ -67,7 +70,7 @@ def unsuffixed_group_shared(finding: Finding) -> bool:
 
 
 def only_sharing(search: Search, state: State, candidate: Candidate) -> bool:
-    """The unsuffixed group is, or before 1.34 may be, served by sharing providers alone."""
+    """Whether sharing providers alone serve (before 1.34: may serve) the unsuffixed group."""
     if candidate.mappings is not None:
         return candidate.served_by("") <= state.sharing
     shared = {name for provider, name, _ in candidate.allocations if provider in state.sharing}
@@ -91,11 +94,13 @@ def resourceless_group_unbound(finding: Finding) -> bool:
     search = finding.situation.search
     if finding.kind != "extra" or search is None:
         return False
-    return any(not group.resources and not wants(group) for group in search.suffixed.values())
+    return any(
+        not group.resources and not has_requirements(group) for group in search.suffixed.values()
+    )
 
 
-def wants(group: Group) -> bool:
-    """It asks for a trait or an aggregate to be there, not only for some to be absent."""
+def has_requirements(group: Group) -> bool:
+    """Whether the group requires a trait or an aggregate, and does not only forbid some."""
     traits = (name for value in group.required for name in value.removeprefix("in:").split(","))
     return any(not name.startswith("!") for name in traits) or any(
         not value.startswith("!") for value in group.member_of
@@ -129,7 +134,7 @@ def sharing_narrowed(finding: Finding) -> bool:
 
 
 def aggregates_of_provider_and_root(finding: Finding) -> bool:
-    """Some are those of the provider and some those of its root."""
+    """Some aggregates are those of the provider and some those of its root."""
     search, state, candidate = finding.situation.search, finding.situation.state, finding.candidate
     if finding.kind != "extra" or search is None or state is None or candidate is None:
         return False
@@ -143,7 +148,7 @@ def aggregates_of_provider_and_root(finding: Finding) -> bool:
 
 
 def aggregates_of_sharing_root(finding: Finding) -> bool:
-    """For another tree, the reference looks at the sharing provider alone."""
+    """For another tree, the reference reads the aggregates of the sharing provider alone."""
     search, state, candidate = finding.situation.search, finding.situation.state, finding.candidate
     if search is None or state is None or candidate is None:
         return False
@@ -161,12 +166,12 @@ def unsuffixed_member_of(search: Search) -> tuple[str, ...]:
 
 
 def served_unsuffixed(candidate: Candidate) -> set[str]:
-    """Providers of the unsuffixed group; before 1.34 any may be one."""
+    """The providers of the unsuffixed group; before 1.34 any provider may be one."""
     return candidate.providers if candidate.mappings is None else set(candidate.served_by(""))
 
 
 def is_member(state: State, providers: set[str], rules: Iterable[str]) -> bool:
-    """Together, the providers are members of all that the rules want, and of nothing else."""
+    """Whether the providers together are in all required aggregates and in no forbidden one."""
     own = {aggregate for provider in providers for aggregate in state.aggregates(provider)}
     return all(
         bool(own & set(rule.removeprefix("!").removeprefix("in:").split(",")))
@@ -175,7 +180,7 @@ def is_member(state: State, providers: set[str], rules: Iterable[str]) -> bool:
     )
 
 
-def unknown_name_not_looked_at(finding: Finding) -> bool:
+def unknown_name_ignored(finding: Finding) -> bool:
     situation = finding.situation
     if finding.kind != "status" or situation.request.method != "GET":
         return False
@@ -207,7 +212,7 @@ def inventory_of_no_class(finding: Finding) -> bool:
 
 
 def inventories_in(request: Request) -> list[Mapping[str, Any]]:
-    """What a request wants providers to have, wherever that is an object at all."""
+    """The inventories that a request wants to set, where they are objects at all."""
     if request.method not in ("PUT", "POST") or not isinstance(request.body, dict):
         return []
     parts = [request.body]
@@ -218,7 +223,7 @@ def inventories_in(request: Request) -> list[Mapping[str, Any]]:
 
 
 def schema_refuses_more(finding: Finding) -> bool:
-    """The same refusal, and the schema in its text is the stricter one."""
+    """The same refusal, but the schema in its text is the stricter one."""
     if finding.kind != "detail":
         return False
     answers = finding.situation.reference, finding.situation.roost
@@ -227,7 +232,7 @@ def schema_refuses_more(finding: Finding) -> bool:
 
 
 def last_modified_of_nothing(finding: Finding) -> bool:
-    """From 1.15 every list says when it was last modified, an empty one too."""
+    """From 1.15 every list has a Last-Modified header, even an empty one."""
     return (
         finding.kind == "header"
         and finding.text == "last-modified: only from roost"
@@ -236,7 +241,7 @@ def last_modified_of_nothing(finding: Finding) -> bool:
 
 
 def method_not_allowed(finding: Finding) -> bool:
-    """The same refusal; roost says which methods there are."""
+    """The same refusal; roost adds the methods that are allowed."""
     answers = finding.situation.reference, finding.situation.roost
     return (
         finding.kind in ("header", "detail")
@@ -258,7 +263,8 @@ def classes_of_emptied_consumers(finding: Finding) -> bool:
     return names[1] < names[0] and uuids[0] == uuids[1]
 
 
-# Explains nothing: the comparison asks the reference in another way, and expects that answer.
+# Explains no finding: the comparison sends another request to the reference, and expects the answer
+# to that one.
 AMOUNTS_LEAK = Difference(
     "unsuffixed and suffixed group asking for one class, without group_policy=none",
     f"{WRONG}: amounts leak between candidates, and valid candidates are lost",
@@ -308,9 +314,9 @@ DIFFERENCES = (
         aggregates_of_sharing_root,
     ),
     Difference(
-        "unknown class or trait beside something that nobody has",
-        "the documented answer is 400; the reference is content before it looks at the name",
-        unknown_name_not_looked_at,
+        "unknown class or trait beside one that no provider has",
+        "the documented answer is 400; the reference answers before it checks the name",
+        unknown_name_ignored,
     ),
     Difference(
         "duplicate inventory",
@@ -319,7 +325,7 @@ DIFFERENCES = (
     ),
     Difference(
         "inventory under a key that is no class name",
-        f"{WRONG}: it gets a 500 if its value is no object; the schema of roost refuses the key",
+        f"{WRONG}: 500 if its value is no object; the schema of roost refuses the key",
         inventory_of_no_class,
     ),
     Difference(
@@ -328,13 +334,13 @@ DIFFERENCES = (
         last_modified_of_nothing,
     ),
     Difference(
-        "405 that says which methods there are",
+        "405 that names the allowed methods",
         f"{WRONG}: some 405s carry no `allow`",
         method_not_allowed,
     ),
     Difference(
-        "classes that nobody asked for in a refusal",
-        "the reference also names what consumers hold that are being emptied",
+        "classes in a refusal that the request does not name",
+        "the reference also names the classes of consumers that are being emptied",
         classes_of_emptied_consumers,
     ),
     Difference(

@@ -1,4 +1,4 @@
-"""A request as plain data, and requests that read, made from a seed."""
+"""A request as plain data, and generated requests that read."""
 
 import dataclasses
 import json
@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 VERSIONS = tuple(f"1.{minor}" for minor in range(40))
 
 
-# Forms that only happen to be taken by the reference are not among them.
+# Forms that the reference accepts only by accident are not included.
 WRONG_PARAMETERS = (
     ("color", "red"),
     ("resources9", "VCPU"),
@@ -57,7 +57,7 @@ WRONG_BEFORE_1_33 = (*WRONG_PARAMETERS, ("resources_Z", "VCPU:1"), ("resources0"
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """One request, ready to be sent to anyone."""
+    """One request, which can be sent to either side."""
 
     method: str
     path: str
@@ -77,7 +77,7 @@ class Request:
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """The parameters of one suffix, as they are written."""
+    """The parameters with one suffix, as they are written."""
 
     resources: Mapping[str, int] = dataclasses.field(default_factory=dict)
     required: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ class Group:
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """A search for allocation candidates, in parts, so that differences can look at them."""
+    """A search for allocation candidates, in parts that the known differences inspect."""
 
     version: str
     groups: Mapping[str, Group]  # by suffix
@@ -106,7 +106,7 @@ class Search:
     same_subtree: tuple[tuple[str, ...], ...] = ()
     root_required: str | None = None
     limit: int | None = None
-    # Parameters that are wrong, or wrong for the version.
+    # parameters that are wrong, or wrong for the version
     wrong: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -121,8 +121,10 @@ class Search:
         return dataclasses.replace(self, limit=None)
 
     def without_isolation(self) -> "Search":
-        """The same, with any provider for any group; the answer says which group is served by
-        which provider, so that the isolated ones can be told."""
+        """The same search in which one provider may serve several groups.
+
+        Its answer says which provider serves which group, so the caller can pick the isolated ones.
+        """
         version = self.version if self.minor >= 34 else "1.34"
         return dataclasses.replace(self, version=version, group_policy="none", limit=None)
 
@@ -135,12 +137,14 @@ class Search:
             query.append(("root_required", self.root_required))
         if self.limit is not None:
             query.append(("limit", str(self.limit)))
-        return Request("GET", "/allocation_candidates", self.version, instead(query, self.wrong))
+        return Request(
+            "GET", "/allocation_candidates", self.version, with_parameters(query, self.wrong)
+        )
 
 
 @dataclasses.dataclass(frozen=True)
 class Names:
-    """What requests may mention. A name that is here twice is mentioned twice as often."""
+    """The names that requests may mention. One that is listed twice is mentioned twice as often."""
 
     classes: tuple[str, ...]
     traits: tuple[str, ...]
@@ -149,12 +153,12 @@ class Names:
     provider_names: tuple[str, ...]
 
 
-def instead(
+def with_parameters(
     query: list[tuple[str, str]], others: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[str, str], ...]:
-    """The query with other parameters, in place of those of the same name.
+    """The query with these parameters in place of those of the same name.
 
-    What a parameter means that is given twice and may not be, is not documented.
+    The meaning of a parameter that is repeated without permission is not documented.
     """
     names = {name for name, _ in others}
     return (*(pair for pair in query if pair[0] not in names), *others)
@@ -165,10 +169,10 @@ def minor_of(version: str) -> int:
 
 
 def make_search(chance: random.Random, names: Names) -> Search:
-    """Half of them at the newest versions, where the most parameters can meet."""
+    """A random search; half of them have one of the newest versions, which know all parameters."""
     version = chance.choice(VERSIONS[10:] if chance.random() < 0.5 else VERSIONS[33:])
     minor = minor_of(version)
-    # The more is asked of each group, the less often anything is found.
+    # The more each group asks for, the less often anything is found.
     strictness = chance.choice((0.0, 0.0, 0.1, 0.3))
     groups: dict[str, Group] = {}
     suffixes = make_suffixes(chance, minor)
@@ -223,7 +227,7 @@ def make_group(chance: random.Random, names: Names, minor: int, strictness: floa
 
 
 def make_resourceless_group(chance: random.Random, names: Names, minor: int) -> Group:
-    """Mostly one trait, as for an affinity; sometimes anything else that a group may ask for."""
+    """Mostly one trait, as for an affinity; sometimes anything else that a group may contain."""
     way = chance.random()
     if way < 0.6:
         return Group(required=(chance.choice(names.traits),))
@@ -251,7 +255,7 @@ def make_required(chance: random.Random, names: Names, minor: int) -> tuple[str,
 
 
 def make_traits(chance: random.Random, names: Names) -> str:
-    """Traits to have and not to have; the same one both ways is wrong, and too rare to matter."""
+    """Required and forbidden traits; one that is both is an error, and too rare to matter."""
     some = chance.sample(names.traits, chance.choice((1, 1, 2)))
     return ",".join(("!" if chance.random() < 0.35 else "") + name for name in some)
 
@@ -269,14 +273,14 @@ def make_member_of(chance: random.Random, names: Names, minor: int) -> tuple[str
 
 
 def make_wrong(chance: random.Random, names: Names, minor: int) -> tuple[tuple[str, str], ...]:
-    """A parameter that is malformed, or unknown, or names nothing that exists."""
+    """A parameter that is malformed, unknown, or names something that does not exist."""
     name, value = chance.choice(WRONG_PARAMETERS if minor >= 33 else WRONG_BEFORE_1_33)
     value = value.replace("TRAIT", names.traits[0]).replace("AGGREGATE", names.aggregates[0])
     return ((name, value.replace("PROVIDER", names.providers[0])),)
 
 
 def make_provider_list(chance: random.Random, names: Names) -> Request:
-    """GET /resource_providers with the filters that its version knows, and sometimes others."""
+    """GET /resource_providers with filters that its version knows, and sometimes others."""
     version = chance.choice(VERSIONS)
     minor = minor_of(version)
     if chance.random() < 0.1:
@@ -303,4 +307,4 @@ def make_provider_list(chance: random.Random, names: Names) -> Request:
         ("limit", "1"),
     )
     others = (chance.choice(wrong),) if chance.random() < 0.08 else ()
-    return Request("GET", "/resource_providers", version, instead(query, others))
+    return Request("GET", "/resource_providers", version, with_parameters(query, others))

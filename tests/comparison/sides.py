@@ -1,4 +1,4 @@
-"""The two that are compared: roost in this process, the reference in one of its own."""
+"""The two sides of the comparison: roost in this process, the reference in another one."""
 
 import json
 import logging
@@ -18,14 +18,14 @@ import httpx
 
 from tests.comparison.requests import Request
 
-# The reshaper wants `service`, everything else is content with `admin`.
+# The reshaper requires the role `service`, everything else `admin`.
 HEADERS = {"x-auth-token": "admin", "x-roles": "admin,service"}
 
 STOP_SECONDS_MAX = 10
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """A response."""
 
     status: int
     headers: Mapping[str, str]
@@ -37,13 +37,13 @@ class Answer(NamedTuple):
 
 
 class Side(Protocol):
-    """One that is compared."""
+    """A service whose answers are compared."""
 
-    def fresh(self) -> None:
-        """Forget everything: the next request meets an empty database."""
+    def reset(self) -> None:
+        """Start again with an empty database."""
 
     def start(self, request: Request) -> None:
-        """Send a request, and perhaps do not wait for its answer."""
+        """Send a request; may return before the answer has arrived."""
 
     def finish(self) -> Answer:
         """The answer to the request that was started."""
@@ -65,7 +65,7 @@ def send(client: httpx.Client, request: Request) -> Answer:
 
 
 class Roost:
-    """The WSGI application of roost, on a new SQLite file for each world."""
+    """The WSGI application of roost, with a new SQLite file for each world."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -85,7 +85,7 @@ class Roost:
         if self._client is not None:
             self._client.close()
 
-    def fresh(self) -> None:
+    def reset(self) -> None:
         if self._client is not None:
             self._client.close()
         self._worlds += 1
@@ -101,7 +101,7 @@ class Roost:
 
 
 def build_roost(database: Path) -> Any:
-    """The application, as a server would load it. All that the comparison knows of roost."""
+    """The application as a WSGI server loads it. The comparison knows nothing else of roost."""
     from roost.assembly import build_application
 
     return build_application(
@@ -112,13 +112,13 @@ def build_roost(database: Path) -> Any:
 class Reference:
     """The reference, in a process of its own.
 
-    Its engine, configuration and logging belong to a whole process, so it cannot share one with
-    roost or with other tests; and the two can work at the same time.
+    Its engine, configuration and logging are global to a process, so it cannot share one with roost
+    or with other tests. Besides, the two can work at the same time.
     """
 
     def __init__(self, folder: Path, hash_seed: int = 0) -> None:
         self._folder = folder
-        # Many orders in its answers come from sets; a fixed seed makes a failure repeatable.
+        # Many orders in its answers are those of sets; a fixed seed makes a failure repeatable.
         self._hash_seed = hash_seed
 
     def __enter__(self) -> Self:
@@ -135,7 +135,7 @@ class Reference:
             del os.environ["PYTHONHASHSEED"]
             if before is not None:
                 os.environ["PYTHONHASHSEED"] = before
-        # Or the loss of the process would not end a wait for its answer.
+        # While this end is open here too, the death of the process would not end a wait for it.
         theirs.close()
         return self
 
@@ -151,7 +151,7 @@ class Reference:
             self._process.kill()
             self._process.join()
 
-    def fresh(self) -> None:
+    def reset(self) -> None:
         self._connection.send(None)
         self._connection.recv()
 
@@ -165,7 +165,7 @@ class Reference:
 
 
 def serve_reference(connection: Connection, folder: Path) -> None:
-    """The life of the reference's process: answer until the other end is closed."""
+    """The main function of the reference's process: answer until the other end is closed."""
     template = folder / "template.db"
     database = folder / "reference.db"
     client = client_of(build_reference(folder, template, database))
@@ -182,7 +182,7 @@ def serve_reference(connection: Connection, folder: Path) -> None:
 
 
 def build_reference(folder: Path, template: Path, database: Path) -> Any:
-    """Its WSGI application; `template` becomes a copy of its database before the first request."""
+    """Its WSGI application; `template` becomes a copy of its empty database."""
     configuration = folder / "configuration"
     configuration.mkdir()
     (configuration / "placement.conf").touch()
@@ -198,14 +198,17 @@ def build_reference(folder: Path, template: Path, database: Path) -> Any:
     from placement import wsgi
 
     application = wsgi.init_application()
-    # It logs each request, and each of its own errors with a traceback.
+    # The reference logs each request, and each of its errors with a traceback.
     logging.disable(logging.CRITICAL)
     copy_content(database, template)
     return application
 
 
 def copy_content(source: Path, target: Path) -> None:
-    """Make a database equal to another. Its open connections stay good, a new file would lose."""
+    """Make a database equal to another one.
+
+    Open connections remain valid, which they would not with a new file.
+    """
     with sqlite3.connect(source) as from_, sqlite3.connect(target) as to:
         from_.backup(to)
     from_.close()

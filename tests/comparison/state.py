@@ -1,4 +1,4 @@
-"""All that a side tells about its cloud, read with one request after the other."""
+"""The state of a cloud, read through the API."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,20 +13,20 @@ PARTS = ("inventories", "traits", "aggregates", "usages", "allocations")
 
 
 def outline_requests(consumers: Iterable[str]) -> Iterator[Request]:
-    """What is cheap to read and shows every generation."""
+    """Reads that are cheap and together show every generation."""
     yield Request("GET", "/resource_providers", VERSION)
     for consumer in consumers:
         yield Request("GET", f"/allocations/{consumer}", VERSION)
 
 
 def part_requests(providers: Iterable[str]) -> Iterator[Request]:
-    """Everything about some providers."""
+    """All reads about some providers."""
     for provider in providers:
         for part in PARTS:
             yield Request("GET", f"/resource_providers/{provider}/{part}", VERSION)
 
 
-# What belongs to no provider.
+# What does not belong to a provider.
 REMAINING_REQUESTS = (
     Request("GET", "/traits", VERSION, (("name", "startswith:CUSTOM"),)),
     Request("GET", "/traits", VERSION, (("associated", "true"),)),
@@ -38,7 +38,7 @@ REMAINING_REQUESTS = (
 
 @dataclasses.dataclass(frozen=True)
 class State:
-    """A cloud as one side tells it: what to ask for next, and what differences look at."""
+    """A cloud as one side describes it: the source of later requests and of known differences."""
 
     providers: Mapping[str, Mapping[str, Any]]  # UUID -> as in the list of providers
     parts: Mapping[tuple[str, str], Any]  # provider UUID, part -> its body
@@ -61,7 +61,7 @@ class State:
 
     @property
     def sharing(self) -> set[str]:
-        """Providers that can serve another tree than their own."""
+        """Providers that can serve other trees than their own."""
         return {
             one for one in self.providers if SHARING in self.traits(one) and self.aggregates(one)
         }
@@ -70,15 +70,15 @@ class State:
 def read_state(
     ask: Callable[[Request], Any], consumers: Iterable[str], known: State | None = None
 ) -> State:
-    """Ask for everything; or, with `known`, only for what a generation shows to have changed."""
+    """Read everything; with `known`, only what has another generation than there."""
     providers: dict[str, Any] = {}
-    told: dict[str, Any] = {}
+    allocations: dict[str, Any] = {}
     for request in outline_requests(consumers):
         body = ask(request)
         if request.path == "/resource_providers":
             providers = {one["uuid"]: one for one in body["resource_providers"]}
         else:
-            told[request.path.removeprefix("/allocations/")] = body
+            allocations[request.path.removeprefix("/allocations/")] = body
     kept = {
         one
         for one, body in providers.items()
@@ -95,4 +95,4 @@ def read_state(
     if known is None:
         for request in REMAINING_REQUESTS:
             ask(request)
-    return State(providers, parts, told)
+    return State(providers, parts, allocations)

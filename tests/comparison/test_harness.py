@@ -1,4 +1,4 @@
-"""The comparison itself: equals are found equal, and a wrong answer is noticed."""
+"""The comparison itself: equal answers are found equal, and a wrong answer is noticed."""
 
 import dataclasses
 import json
@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.comparison import both, differences
-from tests.comparison.both import Comparison
+from tests.comparison import comparison, differences
 from tests.comparison.compare import Finding
+from tests.comparison.comparison import Comparison
 from tests.comparison.requests import Request
 from tests.comparison.sides import Answer, Reference
 
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
-    """The reference once more, with another order of its sets."""
+    """A second reference, whose sets have another order."""
     with Reference(tmp_path_factory.mktemp("twin"), hash_seed=1) as side:
         yield side
 
 
 def own_fault(finding: Finding) -> bool:
-    """In the place of roost, not even the known faults are the same each time."""
+    """Two references differ in known bugs, since these depend on the order of sets."""
     search = finding.situation.search
     if finding.kind in ("missing", "extra") and search is not None:
         extra = dataclasses.replace(finding, kind="extra")
@@ -33,7 +33,7 @@ def own_fault(finding: Finding) -> bool:
 def test_reference_equals_itself(
     reference: Reference, twin: Reference, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it does not promise must not be compared."""
+    """What the reference does not promise must not be compared."""
     fault = differences.Difference("fault of the reference", "in the place of roost", own_fault)
     monkeypatch.setattr(differences, "DIFFERENCES", (*differences.DIFFERENCES, fault))
     for seed in range(1000, 1002):
@@ -42,13 +42,13 @@ def test_reference_equals_itself(
 
 @dataclasses.dataclass
 class Spoiler:
-    """A side that changes some of the answers of another."""
+    """A side that passes requests on, and changes some of the answers."""
 
     side: Reference
     spoil: Callable[[Request, Answer], Answer]
 
-    def fresh(self) -> None:
-        self.side.fresh()
+    def reset(self) -> None:
+        self.side.reset()
 
     def start(self, request: Request) -> None:
         self.request = request
@@ -90,8 +90,8 @@ def test_wrong_answer_is_noticed(
     finding: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(both, "SEARCHES", 10)
-    # Not every world is one in which it shows.
+    monkeypatch.setattr(comparison, "SEARCHES", 10)
+    # Not every world shows the difference.
     assert any(
         finding in Comparison(seed, reference, Spoiler(twin, spoil)).run()
         for seed in range(1000, 1005)

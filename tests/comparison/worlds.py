@@ -1,4 +1,4 @@
-"""Small clouds that collide, made from a seed: few providers, few names, hardly any room."""
+"""Generated small clouds: few providers, few names and hardly any free capacity."""
 
 import dataclasses
 import random
@@ -18,7 +18,7 @@ VERSION = "1.39"
 
 @dataclasses.dataclass(frozen=True)
 class Provider:
-    """A provider to be made; its parent, if any, comes before it."""
+    """A provider to create, after its parent."""
 
     uuid: str
     name: str
@@ -30,7 +30,7 @@ class Provider:
 
 @dataclasses.dataclass(frozen=True)
 class Consumer:
-    """A consumer to be given what it asks for; it may be refused, on both sides alike."""
+    """A consumer with its claim, which both sides may refuse."""
 
     uuid: str
     allocations: Mapping[str, Mapping[str, int]]
@@ -38,12 +38,12 @@ class Consumer:
 
 @dataclasses.dataclass(frozen=True)
 class World:
-    """A cloud as plain data. The UUIDs are all that requests may mention."""
+    """A cloud as plain data. Requests mention no other UUIDs than these."""
 
     providers: tuple[Provider, ...]
     consumers: tuple[Consumer, ...]
     aggregates: tuple[str, ...]
-    # Neither of these exists in the beginning.
+    # Neither of these exists at first.
     unused_consumers: tuple[str, ...]
     unused_providers: tuple[str, ...]
 
@@ -52,7 +52,7 @@ class World:
         return tuple(one.uuid for one in self.consumers) + self.unused_consumers
 
     def requests(self) -> Iterator[Request]:
-        """What makes this world, in the right order."""
+        """The requests that create this world, in order."""
         for name in TRAITS:
             if name.startswith("CUSTOM_"):
                 yield Request("PUT", f"/traits/{name}", VERSION)
@@ -149,7 +149,7 @@ def make_sharing_provider(
 
 
 def make_inventory(chance: random.Random) -> dict[str, int | float]:
-    """Often plain, sometimes with one or two of the fields that make amounts not fit."""
+    """Often a plain inventory, sometimes one with one or two fields that make amounts not fit."""
     total = chance.randint(2, 8)
     inventory: dict[str, int | float] = {"total": total}
     unusual: dict[str, int | float] = {
@@ -166,8 +166,8 @@ def make_inventory(chance: random.Random) -> dict[str, int | float]:
 
 
 def make_consumer(chance: random.Random, providers: list[Provider]) -> Consumer:
-    stocked = [one for one in providers if one.inventories]
-    chosen = chance.sample(stocked, min(len(stocked), chance.choice((1, 1, 2))))
+    with_inventories = [one for one in providers if one.inventories]
+    chosen = chance.sample(with_inventories, min(len(with_inventories), chance.choice((1, 1, 2))))
     return Consumer(
         uuid=make_uuid(chance),
         allocations={

@@ -1,4 +1,4 @@
-"""Requests that write, made from a seed and from what the cloud looks like at that moment."""
+"""Generated requests that write, made from the present state of the cloud."""
 
 import copy
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def change_provider(choose: Choices) -> Request:
 
 
 def some_name(choose: Choices) -> str:
-    """Often one that is taken."""
+    """Often a name that is taken."""
     return f"provider-{choose.chance.randint(1, 30)}"
 
 
@@ -154,7 +154,7 @@ def some_class(choose: Choices) -> str:
     return choose.one_of("CUSTOM_X", "CUSTOM_NEW", "CUSTOM_new", "NEW", "VCPU")
 
 
-# What is listed twice is made twice as often.
+# A function that is listed twice is chosen twice as often.
 MAKERS: tuple[Callable[[Choices], Request], ...] = (
     *(create_provider, change_provider) * 2,
     delete_provider,
@@ -182,8 +182,8 @@ MAKERS: tuple[Callable[[Choices], Request], ...] = (
 
 
 def spoiled(choose: Choices, request: Request) -> Request:
-    """The same with one value of the body lost, added or replaced."""
-    request = by_strangers(choose, request)
+    """The same request with one value of the body removed, added or replaced."""
+    request = by_one_time_consumers(choose, request)
     body = copy.deepcopy(request.body)
     places = [place for place in objects_in(body) if place]
     if not places:
@@ -198,14 +198,14 @@ def spoiled(choose: Choices, request: Request) -> Request:
     else:
         place["color"] = "red"
     if request.path == "/resource_providers" and "uuid" not in body:
-        return request  # or each side would choose a UUID
+        return request  # otherwise each side would choose a UUID
     return Request(request.method, request.path, request.version, request.query, body)
 
 
-def by_strangers(choose: Choices, request: Request) -> Request:
-    """The same for consumers that are never named again, unless they have allocations."""
+def by_one_time_consumers(choose: Choices, request: Request) -> Request:
+    """The same request for consumers that no later request names, unless they have allocations."""
     names = {
-        consumer: consumer if choose.has_allocations(consumer) else choose.stranger()
+        consumer: consumer if choose.has_allocations(consumer) else choose.one_time_consumer()
         for consumer in choose.world.consumer_uuids
     }
     path, body = request.path, request.body

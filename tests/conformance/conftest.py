@@ -1,4 +1,4 @@
-"""The servers under test, one for each database, and the closing count."""
+"""The servers under test, one for each database, and the final count."""
 
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -16,7 +16,7 @@ from tests.support.database_servers import DATABASES
 def subject(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Subject]:
-    """All files on one kind of database, each on a server with the configuration it needs."""
+    """All files on one kind of database, each on a server with the configuration that it needs."""
     folder = tmp_path_factory.mktemp(request.param)
     database_url = new_database(request, folder)
     with Servers(database_url, folder) as servers, Subject(servers.url, database_url) as subject:
@@ -43,7 +43,7 @@ class Tally:
                 self._cases[item.nodeid] = (parameters["subject"], parameters["case"])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        # A test passes only if setting it up and tearing it down went well too.
+        # A test passes only if its setup and teardown passed too.
         if report.nodeid in self._cases and (report.when == "call" or not report.passed):
             self._outcomes[report.nodeid] = report.outcome
 

@@ -1,7 +1,6 @@
-"""The worlds that the files start from, under the names by which they ask for them.
+"""The clouds that the files start from, under the fixture names that the files use.
 
-A fixture publishes what it made as environment variables, because that is where the files look
-for it.
+A fixture publishes what it made as environment variables, because the files read them there.
 """
 
 import functools
@@ -42,7 +41,7 @@ class APIFixture(GabbiFixture):
             del os.environ[name]
 
     def build(self, world: World) -> None:
-        """Make what the files expect to find; nothing here, more in the fixtures below."""
+        """Create what the files expect: nothing here, more in the subclasses."""
 
     def publish(self, name: str, value: str) -> str:
         os.environ[name] = value
@@ -66,7 +65,7 @@ class AllocationFixture(APIFixture):
             ("ALT_CONSUMER_ID", {"DISK_GB": 20, "VCPU": 1}, other_user),
         ):
             self.publish(name, world.allocate(provider, resources, project=project, user=owner))
-        # For a second provider, which the files make themselves.
+        # For a second provider, which the files create themselves.
         self.publish("ALT_RP_UUID", new_uuid())
         self.publish("ALT_RP_NAME", new_uuid())
 
@@ -74,7 +73,7 @@ class AllocationFixture(APIFixture):
 class SharedStorageFixture(APIFixture):
     """Two computes and two sharing disks in one aggregate; only cn2 has a disk of its own.
 
-    Each compute has two NUMA nodes, each with one physical function below.
+    Each compute has two NUMA nodes, with one physical function below each.
     """
 
     def build(self, world: World) -> None:
@@ -137,10 +136,11 @@ class NUMAAggregateFixture(APIFixture):
 
 
 class NUMANetworkFixture(APIFixture):
-    """Two computes of different shape, and a sharing disk for both.
+    """Two computes of different shape, and a disk that both share.
 
-    cn1 has no resources itself: two NUMA nodes with accelerators below, and two network agents
-    with devices below. cn2 has resources itself, and three network cards with functions below.
+    cn1 has no resources itself: it has two NUMA nodes with accelerators below, and two network
+    agents with devices below. cn2 has resources itself, and three network cards with functions
+    below.
     """
 
     def build(self, world: World) -> None:
@@ -243,7 +243,7 @@ class DeepNUMANetworkFixture(NUMANetworkFixture):
 
 
 class NonSharedStorageFixture(APIFixture):
-    """Three computes with local disks, and aggregates that the file puts them in itself."""
+    """Three computes with local disks, and aggregates to which the file adds them."""
 
     def build(self, world: World) -> None:
         for letter in "ABC":
@@ -358,19 +358,19 @@ def both_directions(bandwidth: int) -> dict[str, int]:
 
 
 class CORSFixture(APIFixture):
-    """On a server that pages from elsewhere may use."""
+    """On a server that allows requests from pages of another origin."""
 
 
 class OpenPolicyFixture(APIFixture):
-    """On a server whose policy file lets everybody do everything."""
+    """On a server whose policy file allows everything to everybody."""
 
 
 class SecureRBACPolicyFixture(APIFixture):
-    """On a server with the rules of today."""
+    """On a server with the present policy defaults."""
 
 
 class LegacyRBACPolicyFixture(APIFixture):
-    """On a server with the rules that were in force before."""
+    """On a server with the former policy defaults."""
 
 
 FIXTURES = (
@@ -391,7 +391,7 @@ FIXTURES = (
 
 
 def for_server(server_url: str) -> SimpleNamespace:
-    """What gabbi takes for a module of fixture classes, each bound to this server."""
+    """What gabbi expects as a module of fixture classes, each bound to this server."""
     return SimpleNamespace(
         **{kind.__name__: functools.partial(kind, server_url) for kind in FIXTURES}
     )

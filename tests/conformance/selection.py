@@ -11,8 +11,8 @@ from gabbi import utils
 # The files are read from the installed distribution, never copied.
 FOLDER = Path(str(importlib.resources.files("placement"))) / "tests" / "functional" / "gabbits"
 
-# Requests that no HTTP client sends and every HTTP server refuses before the application sees
-# them. The status is still checked; the wording of the refusal is the HTTP server's own.
+# Requests that no HTTP client sends and that every HTTP server refuses before the application sees
+# them. The test still checks the status; the wording of the refusal is that of the HTTP server.
 REFUSED_BY_HTTP_SERVER = {
     ("basic-http.yaml", "bad content length not int"),
 }
@@ -27,7 +27,7 @@ class Case:
     name: str
 
     def __str__(self) -> str:
-        # The position keeps names apart that a file uses twice.
+        # The position distinguishes two tests of a file that have the same name.
         words = "_".join(self.name.lower().split())
         return f"{self.file}-{self.position:03}-{words}"
 
@@ -39,7 +39,7 @@ def files() -> list[str]:
 
 @functools.cache
 def content(file: str) -> dict[str, Any]:
-    """A file as read. Running a test changes its data in place: work on a deep copy."""
+    """The parsed file. Running a test changes its data in place, so work on a deep copy."""
     return dict(utils.load_yaml(yaml_file=str(FOLDER / file)))
 
 

@@ -1,4 +1,4 @@
-"""Servers on one database, one for each configuration that files ask for."""
+"""Servers on one database, one for each configuration that the files need."""
 
 import contextlib
 from pathlib import Path
@@ -10,8 +10,7 @@ from roost.api.access.policy_rules import list_rules
 from tests.conformance import selection
 from tests.support.roost_server import RoostServer
 
-# By the fixture of a file. All others run with the rules that were in force before the reference's
-# new policy defaults.
+# By the fixture of a file. All other files run with the former policy defaults of the reference.
 CONFIGURATIONS = {
     "CORSFixture": """\
 [oslo_policy]
@@ -37,7 +36,7 @@ enforce_new_defaults = false
 
 
 class Servers(contextlib.ExitStack):
-    """Each is started when the first file asks for it."""
+    """A server is started when the first file needs it."""
 
     def __init__(self, database_url: str, folder: Path) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A server under test: takes the files one after the other, each on an empty database."""
+"""A server under test: runs the files one after the other, each on an empty database."""
 
 import copy
 import http.client
@@ -41,9 +41,9 @@ class Subject:
         self._engine.dispose()
 
     def run(self, case: Case) -> None:
-        """Send one request and judge the answer.
+        """Send one request and check the answer.
 
-        If the ones before it in the file have not been sent, because only some tests were
+        If the requests before it in the file have not been sent, because only some tests were
         selected, gabbi sends them first.
         """
         if case.file != self._file:
@@ -67,7 +67,7 @@ class Subject:
             self._suite = build_suite(file, url)
             self._suite.start(unittest.TestResult())
         except Exception as error:
-            # Kept, so that each test of the file fails for the real reason.
+            # Saved, so that each test of the file fails with the actual reason.
             self._world_error = error
 
     def _close_file(self) -> None:
@@ -80,7 +80,7 @@ def build_suite(file: str, server_url: str) -> GabbiSuite:
     """The tests of one file, as gabbi makes them."""
     address = urlsplit(server_url)
     content = copy.deepcopy(selection.content(file))
-    # Each test has its own client, and loading certificates for it would cost more than the test.
+    # Each test has its own client, and loading certificates for it would take longer than the test.
     content.setdefault("defaults", {})["cert_validate"] = False
     suite = suitemaker.test_suite_from_dict(
         loader=unittest.TestLoader(),
@@ -95,13 +95,13 @@ def build_suite(file: str, server_url: str) -> GabbiSuite:
     )
     for test in suite:
         if (file, test.test_data["name"]) in selection.REFUSED_BY_HTTP_SERVER:
-            type(test).http = CarelessHttp()
+            type(test).http = UncheckedHttp()
             test.test_data["response_strings"] = []
     return suite
 
 
 def report(result: unittest.TestResult) -> None:
-    """Say in pytest's words what unittest has recorded."""
+    """Report to pytest what unittest has recorded."""
     for _, text in (*result.errors, *result.failures):
         pytest.fail(text, pytrace=False)
     if result.unexpectedSuccesses:
@@ -112,11 +112,11 @@ def report(result: unittest.TestResult) -> None:
         pytest.xfail(text)
 
 
-class CarelessHttp:
-    """Stands in for gabbi's client and sends headers that httpx refuses to send."""
+class UncheckedHttp:
+    """Replaces gabbi's client, and sends headers that httpx refuses to send."""
 
     def __init__(self) -> None:
-        # Nothing is sent through it; it is there to be closed.
+        # Sends nothing, and exists only to be closed.
         self.client = httpx.Client(verify=False)
 
     def request(

@@ -1,8 +1,8 @@
-"""Brings a database back to the state right after `roost db sync`."""
+"""Restores a database to the state right after `roost db sync`."""
 
 import sqlalchemy as sa
 
-# Children first, so that no foreign key is in the way.
+# Children first, because of the foreign keys.
 EMPTIED = (
     "allocations",
     "inventories",
@@ -14,21 +14,21 @@ EMPTIED = (
     "consumer_types",
     "projects",
     "users",
-    # Without its row among the writers a server knows that its view of the tables is void, just
-    # as after a restore from a backup.
+    # Without its row in roost_writers a server knows that its index is void, as after a restore
+    # from a backup.
     "roost_changes",
     "roost_writers",
     "roost_placements",
 )
-# Their standard rows belong to a fresh database.
+# Their standard rows belong to an empty database.
 EMPTIED_OF_CUSTOM_ROWS = ("resource_classes", "traits")
 
 
 def empty(engine: sa.Engine) -> None:
-    """Delete what requests have made, in one transaction."""
+    """Delete everything that requests created, in one transaction."""
     present = set(sa.inspect(engine).get_table_names())
     with engine.begin() as connection:
-        # A provider refers to its parent and its root, in no order that a DELETE could follow.
+        # A provider refers to its parent and its root, so no order of deletion would be right.
         providers = sa.table(
             "resource_providers", sa.column("parent_provider_id"), sa.column("root_provider_id")
         )

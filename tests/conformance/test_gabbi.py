@@ -8,5 +8,5 @@ from tests.conformance.subject import Subject
 
 
 @pytest.mark.parametrize("case", selection.cases(), ids=str)
-def test_request(subject: Subject, case: Case) -> None:
+def test_the_answer_is_as_expected(subject: Subject, case: Case) -> None:
     subject.run(case)

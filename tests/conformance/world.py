@@ -9,15 +9,15 @@ import httpx
 
 from tests.support.headers import ADMIN
 
-# Recent enough for nested providers and consumer generations, older than consumer types, which
+# Recent enough for nested providers and consumer generations, but older than consumer types, which
 # the files expect to be unset.
 MICROVERSION = "1.28"
-# The last one at which setting aggregates leaves the provider's generation alone.
+# The last version at which setting aggregates does not change the generation of the provider.
 MICROVERSION_AGGREGATES = "1.18"
 
 
 class World:
-    """Writes to one server, and remembers the generation of each provider it made."""
+    """Writes to one server, and remembers the generation of each provider it created."""
 
     def __init__(self, server_url: str) -> None:
         self._client = httpx.Client(base_url=server_url, headers=ADMIN, timeout=30)
@@ -44,7 +44,7 @@ class World:
         aggregates: Sequence[str] = (),
         traits: Sequence[str] = (),
     ) -> str:
-        """Make a provider with all that belongs to it; its UUID."""
+        """Create a provider with everything that belongs to it; its UUID."""
         body = {"name": name, "uuid": uuid_ or new_uuid()}
         if parent:
             body["parent_provider_uuid"] = parent
@@ -76,7 +76,7 @@ class World:
     def add_inventories(
         self, provider: str, inventories: Mapping[str, int | Mapping[str, Any]]
     ) -> None:
-        """Add one inventory after the other: a total alone, or a mapping with more fields."""
+        """Add the inventories one by one: each is a total alone, or a mapping with more fields."""
         for resource_class, given in inventories.items():
             if resource_class.startswith("CUSTOM_"):
                 self.ensure_resource_class(resource_class)
@@ -96,7 +96,7 @@ class World:
     def allocate(
         self, provider: str, resources: Mapping[str, int], *, project: str, user: str
     ) -> str:
-        """Make a consumer that uses these resources; its UUID."""
+        """Create a consumer that holds these resources; its UUID."""
         consumer = new_uuid()
         body = {
             "allocations": {provider: {"resources": dict(resources)}},

@@ -1,4 +1,4 @@
-"""Clients that claim, search and read at the same time, and remember what they were told."""
+"""Clients that claim, search and read concurrently, and remember the answers."""
 
 import random
 import threading
@@ -16,32 +16,32 @@ PROJECT = "11111111-1111-4111-8111-111111111111"
 CLAIMED_VCPU = 3
 ANSWER_SECONDS_MAX = 60
 
-# provider UUID -> VCPU; empty: nothing is allocated.
+# provider UUID -> VCPU; empty if nothing is allocated
 Claim = dict[str, int]
 
 
 class Claimer:
-    """One client. Each request goes to whichever process is free."""
+    """One client. Any process may answer a request."""
 
     def __init__(self, url: str, seed: int) -> None:
         self.problems: list[str] = []
         self.acknowledged = 0
         self.unanswered = 0
         self.refused = 0
-        # consumer UUID -> what may be allocated to it: one claim, or two if an answer is missing.
+        # consumer UUID -> what may be allocated to it: one claim, or two if an answer is missing
         self.claims: dict[str, list[Claim]] = {}
         self._random = random.Random(seed)
         self._http = httpx.Client(base_url=url, headers=HEADERS, timeout=ANSWER_SECONDS_MAX)
 
     def step(self) -> None:
-        """Search, claim what was found, look whether it is there, and at times give it back."""
+        """Search, claim what was found, check that it is there, and sometimes release it."""
         found = self._send("GET", f"/allocation_candidates?resources=VCPU:{CLAIMED_VCPU}&limit=5")
         candidates = found.json()["allocation_requests"] if found is not None else []
         if candidates:
             chosen = self._random.choice(candidates)["allocations"]
             self._claim(str(uuid.uuid4()), chosen)
         if not candidates or self._random.random() < 0.4:
-            self._give_back()
+            self._release()
 
     def _claim(self, consumer: str, allocations: dict[str, Any]) -> None:
         claim = {provider: item["resources"]["VCPU"] for provider, item in allocations.items()}
@@ -55,9 +55,9 @@ class Claimer:
         self.claims[consumer] = [{}, claim]
         answer = self._send("PUT", f"/allocations/{consumer}", body)
         if answer is not None:
-            self._learn(consumer, claim if answer.status_code == 204 else {})
+            self._record(consumer, claim if answer.status_code == 204 else {})
 
-    def _give_back(self) -> None:
+    def _release(self) -> None:
         held = [consumer for consumer, claims in self.claims.items() if len(claims) == 1]
         held = [consumer for consumer in held if self.claims[consumer] != [{}]]
         if not held:
@@ -66,10 +66,10 @@ class Claimer:
         self.claims[consumer].append({})
         answer = self._send("DELETE", f"/allocations/{consumer}")
         if answer is not None:
-            self._learn(consumer, {} if answer.status_code == 204 else self.claims[consumer][0])
+            self._record(consumer, {} if answer.status_code == 204 else self.claims[consumer][0])
 
-    def _learn(self, consumer: str, claim: Claim) -> None:
-        """An answer says what is allocated; another process must say the same from now on."""
+    def _record(self, consumer: str, claim: Claim) -> None:
+        """Record what an answer says is allocated; all processes must say the same from now on."""
         self.claims[consumer] = [claim]
         seen = self._send("GET", f"/allocations/{consumer}")
         if seen is not None:
@@ -103,7 +103,7 @@ class Claimer:
 
 
 class Claimers:
-    """Several clients, each in a thread of its own, at work until the block ends."""
+    """Several clients, each in a thread of its own, that work until the block ends."""
 
     def __init__(self, url: str, count: int) -> None:
         self.members = [Claimer(url, seed) for seed in range(count)]
@@ -121,11 +121,12 @@ class Claimers:
                 member.problems.append(repr(error))
                 return
             if member.unanswered:
-                # Nobody is there; asking at once again would only keep the processor busy.
+                # The server is down; repeating requests without a pause would only use the
+                # processor.
                 time.sleep(0.05)
 
     def work(self, acknowledged: int, seconds_max: float = 60) -> None:
-        """Until so many more writes were acknowledged."""
+        """Wait until so many more writes were acknowledged."""
         aim = self.acknowledged + acknowledged
         deadline = time.monotonic() + seconds_max
         while self.acknowledged < aim and not self.problems:

@@ -1,7 +1,7 @@
-"""The `openstack` command, many times in one process: starting it takes longer than its work.
+"""Runs the `openstack` command many times in one process, because it takes long to start.
 
-Reads one command line after the other as JSON lists and answers each with [exit code, output,
-errors]. It has a process to itself, since the command changes how logging works.
+Reads command lines as JSON lists, and answers each with [exit code, output, errors]. It has a
+process to itself, since the command changes the configuration of logging.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ def run(arguments: list[str]) -> tuple[int, str, str]:
         try:
             code = main(arguments)
         except SystemExit as end:
-            # How the parser of arguments refuses.
+            # The argument parser refused the command line.
             code = int(end.code or 0)
     return code, output.getvalue(), errors.getvalue()
 

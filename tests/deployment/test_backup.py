@@ -14,7 +14,7 @@ from tests.support.database_servers import SERVERS, DatabaseServer, PostgreSQL
 from tests.support.roost_server import RoostServer
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
-# Which worker answers is left to chance.
+# Which worker answers is random.
 READS = 12
 
 
@@ -25,12 +25,12 @@ def documented(program: str) -> str:
 
 
 def run(server: DatabaseServer, line: str, url: str, folder: Path) -> None:
-    """A documented line, on this database instead of the one that it names."""
+    """Run a documented line, on this database instead of the one that it names."""
     address = make_url(url)
     assert address.database is not None
     if isinstance(server, PostgreSQL):
         plain = f"postgresql://{address.username}@{address.host}:{address.port}/{address.database}"
-        # Debian keeps the programs of the server's version next to the server.
+        # Debian installs the client programs of each server version next to the server.
         line = f"{server._programs}/" + re.sub(r"postgresql://\S+", plain, line)
     else:
         login = f"--host={address.host} --port={address.port} --user={address.username}"
@@ -44,7 +44,7 @@ class Cloud:
 
     def __init__(self, url: str) -> None:
         self._http = httpx.Client(
-            # A new connection for each request, to any of the workers.
+            # A new connection for each request, which may reach any worker.
             base_url=url,
             headers={**HEADERS, "connection": "close"},
             timeout=60,
@@ -60,7 +60,7 @@ class Cloud:
         return answer
 
     def claim(self, amount: int) -> int:
-        """The status of a claim by somebody new."""
+        """The status of a claim by a new consumer."""
         body = {
             "allocations": {self.host: {"resources": {"VCPU": amount}}},
             "project_id": PROJECT,
@@ -71,13 +71,13 @@ class Cloud:
         return self._http.put(f"/allocations/{uuid.uuid4()}", json=body).status_code
 
     def used(self) -> set[int]:
-        """What the workers say."""
+        """The usage that the workers report."""
         path = f"/resource_providers/{self.host}/usages"
         answers = [self._expect(self._http.get(path)) for _ in range(READS)]
         return {answer.json()["usages"]["VCPU"] for answer in answers}
 
     def candidates(self, amount: int) -> set[int]:
-        """How many candidates the workers find."""
+        """The number of candidates that the workers find."""
         path = f"/allocation_candidates?resources=VCPU:{amount}"
         answers = [self._expect(self._http.get(path)) for _ in range(READS)]
         return {len(answer.json()["allocation_requests"]) for answer in answers}
@@ -103,7 +103,7 @@ def test_workers_notice_a_restored_backup(database: DatabaseServer, tmp_path: Pa
         assert [cloud.claim(1) for _ in range(4)] == [204] * 4
         assert cloud.used() == {4}
         run(database, documented(BACK_UP[database.title]), url, tmp_path)
-        # Many, so that both workers have written something that is going to be undone.
+        # So many that both workers have written something that the restore will undo.
         assert [cloud.claim(1) for _ in range(6)] == [204] * 6
         assert cloud.candidates(1) == {0}
         run(database, documented(RESTORE[database.title]), url, tmp_path)

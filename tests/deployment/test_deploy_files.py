@@ -1,4 +1,4 @@
-"""What `deploy/` offers is what roost understands. test_uwsgi.py runs its uwsgi.ini."""
+"""The files in `deploy/` match what roost accepts. test_uwsgi.py runs uwsgi.ini."""
 
 import json
 import re
@@ -35,13 +35,13 @@ def accept(arguments: list[str]) -> None:
 
 
 def environment_of(text: str) -> dict[str, str]:
-    """The variables of a file for EnvironmentFile=, also those that are only suggested."""
+    """The variables of a file for EnvironmentFile=, including those that are commented out."""
     pairs = re.findall(r"^#?([A-Z_]+)=(.*)$", text, flags=re.M)
     return dict(pairs)
 
 
 class Unit:
-    """A unit file, whose options may come more than once."""
+    """A unit file, whose options may occur more than once."""
 
     def __init__(self, name: str) -> None:
         self.text = (DEPLOY / name).read_text()
@@ -65,12 +65,13 @@ def test_every_file_is_documented(name: str) -> None:
 class TestUnits:
     def test_systemd_accepts_it(self, name: str, tmp_path: Path) -> None:
         if shutil.which("systemd-analyze") is None:
-            # At least sections and options, none of which is continued on the next line.
+            # At least the sections and options are readable, and none is continued on the next
+            # line.
             parser = RawConfigParser(strict=False)
             parser.read(DEPLOY / name)
             assert parser.sections() == ["Unit", "Service", "Install"]
             return
-        # It looks for the programs.
+        # systemd-analyze checks that the programs exist.
         unit = tmp_path / name
         here = str(Path(sys.executable).parent)
         unit.write_text((DEPLOY / name).read_text().replace(INSTALLED, here))
@@ -80,9 +81,9 @@ class TestUnits:
             text=True,
             check=False,
         )
-        # It also speaks of other units of the machine.
-        said = [line for line in done.stderr.splitlines() if name in line]
-        assert (done.returncode, said) == (0, [])
+        # It also reports on other units of the machine.
+        complaints = [line for line in done.stderr.splitlines() if name in line]
+        assert (done.returncode, complaints) == (0, [])
 
     def test_its_commands_are_accepted(self, name: str) -> None:
         unit = Unit(name)
@@ -96,7 +97,7 @@ class TestUnits:
                 if words[0] == f"{INSTALLED}/roost":
                     accept(words[1:])
 
-    def test_it_stops_later_than_its_workers_have_to(self, name: str) -> None:
+    def test_systemd_waits_longer_than_the_workers(self, name: str) -> None:
         from roost.cli.server import STOP_SECONDS_MAX
 
         mercy = re.search(r"worker-reload-mercy = (\d+)", (DEPLOY / "uwsgi.ini").read_text())
@@ -106,7 +107,7 @@ class TestUnits:
 
 
 class TestEnvironment:
-    def test_variables_are_those_of_options_and_units(self) -> None:
+    def test_every_variable_is_an_option_or_used_by_a_unit(self) -> None:
         known = {
             f"OS_{group.upper()}__{option.dest.upper()}"
             for group, options in OPTIONS.items()
@@ -122,7 +123,7 @@ class TestEnvironment:
 
 
 class TestContainer:
-    """There is no container engine in a test; what the steps say can be checked without."""
+    """Tests have no container engine, but they can check what the steps say."""
 
     @pytest.fixture
     def steps(self) -> list[tuple[str, str]]:
@@ -133,7 +134,7 @@ class TestContainer:
     def of(self, steps: list[tuple[str, str]], instruction: str) -> list[str]:
         return [rest for name, rest in steps if name == instruction]
 
-    def test_what_is_installed_exists(self, steps: list[tuple[str, str]]) -> None:
+    def test_the_extras_to_install_exist(self, steps: list[tuple[str, str]]) -> None:
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
         [install] = [run for run in self.of(steps, "RUN") if "pip install" in run]
         extras = re.search(r'"/source\[(.+)\]"', install)
@@ -141,7 +142,7 @@ class TestContainer:
         assert set(extras[1].split(",")) <= project["optional-dependencies"].keys()
         assert install.endswith('"')
 
-    def test_what_is_copied_exists_and_is_enough_to_build(
+    def test_the_copied_files_exist_and_suffice_to_build(
         self, steps: list[tuple[str, str]]
     ) -> None:
         copies = [copy.split() for copy in self.of(steps, "COPY") if "--from" not in copy]
@@ -161,12 +162,12 @@ class TestContainer:
         assert int(user) > 0
         assert f"--uid {user} " in " ".join(self.of(steps, "RUN"))
 
-    def test_its_command_is_accepted_and_reached_by_the_health_check(
+    def test_its_command_is_accepted_and_the_health_check_reaches_it(
         self, steps: list[tuple[str, str]]
     ) -> None:
         [entry] = self.of(steps, "ENTRYPOINT")
         assert json.loads(entry) == [f"{INSTALLED}/roost"]
-        # An instruction CMD, and the one of the health check.
+        # The instruction CMD, not the one inside HEALTHCHECK.
         [command] = self.of(steps, "CMD")
         accept(json.loads(command))
         [port] = self.of(steps, "EXPOSE")
@@ -178,12 +179,12 @@ class TestContainer:
 
 @pytest.mark.parametrize("name", PROXIES)
 class TestProxies:
-    def test_paths_without_a_token_stay_inside(self, name: str) -> None:
+    def test_paths_without_authentication_are_not_public(self, name: str) -> None:
         text = (DEPLOY / name).read_text().replace("\\", "")
         for route in OPEN_ROUTES:
             assert re.search(rf"[/(|]{re.escape(route.path[1:])}\b", text), route.path
 
-    def test_options_that_it_speaks_of_exist(self, name: str) -> None:
+    def test_options_that_it_names_exist(self, name: str) -> None:
         text = (DEPLOY / name).read_text()
         assert "[oslo_middleware]\n#   enable_proxy_headers_parsing = true" in text
         assert "[roost]url_prefix" in text

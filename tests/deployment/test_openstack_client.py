@@ -1,4 +1,4 @@
-"""The `openstack` command with osc-placement against a running service: what operators type."""
+"""The `openstack` command with osc-placement on a running service, as operators use it."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ SECONDS_MAX = 30
 
 
 def login(url: str, version: str = VERSION) -> list[str]:
-    """As in README.md: no Keystone is asked, the endpoint is given."""
+    """As in README.md: without Keystone, with a given endpoint."""
     return [
         *("--os-auth-type", "admin_token"),
         *("--os-token", "admin"),
@@ -29,7 +29,7 @@ def login(url: str, version: str = VERSION) -> list[str]:
 
 
 class Openstack:
-    """Runs command lines and understands what they print."""
+    """Runs command lines and parses what they print."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -46,17 +46,17 @@ class Openstack:
         return code, output, errors
 
     def do(self, line: str) -> None:
-        """A command that prints nothing."""
+        """Run a command that prints nothing."""
         assert self._run(*line.split()) == (0, "", "")
 
     def show(self, line: str) -> Any:
-        """What a command prints, as JSON."""
+        """Run a command; what it prints, parsed as JSON."""
         code, output, errors = self._run(*line.split(), "-f", "json")
         assert (code, errors) == (0, "")
         return json.loads(output)
 
     def refused(self, line: str) -> str:
-        """The one line that the user sees when a command fails."""
+        """Run a command that fails; the one line that it shows."""
         code, output, errors = self._run(*line.split())
         assert (code, output) == (1, "")
         assert len(errors.splitlines()) == 1, errors
@@ -86,7 +86,7 @@ def openstack(server: RoostServer) -> Iterator[Openstack]:
 
 @pytest.fixture
 def host(openstack: Openstack) -> str:
-    """A provider with 16 VCPU, of which four times as many may be given away, and 2 GB."""
+    """A provider with 2 GB and 16 VCPU, which may be allocated four times."""
     provider = new_provider(openstack)
     openstack.show(
         f"resource provider inventory set {provider} --resource VCPU=16 "
@@ -109,7 +109,9 @@ def claim(openstack: Openstack, consumer: str, amounts: str, project: str = "pro
 
 
 class TestProviders:
-    def test_create_list_show_set_and_delete(self, openstack: Openstack) -> None:
+    def test_providers_are_created_listed_shown_changed_and_deleted(
+        self, openstack: Openstack
+    ) -> None:
         identity = str(uuid.uuid4())
         host = {
             "uuid": identity,
@@ -127,7 +129,7 @@ class TestProviders:
         openstack.do(f"resource provider delete {identity}")
         assert openstack.show(f"resource provider list --uuid {identity}") == []
 
-    def test_trees(self, openstack: Openstack) -> None:
+    def test_a_tree_is_created_and_listed(self, openstack: Openstack) -> None:
         root = new_provider(openstack)
         child = new_provider(openstack, f"--parent-provider {root}")
         tree = openstack.show(f"resource provider list --in-tree {root}")
@@ -140,7 +142,7 @@ class TestProviders:
             "(HTTP 409)"
         )
 
-    def test_a_name_that_is_taken_and_a_provider_that_is_not_there(
+    def test_a_duplicate_name_and_an_unknown_provider_are_refused(
         self, openstack: Openstack
     ) -> None:
         openstack.show("resource provider create taken")
@@ -168,7 +170,7 @@ class TestInventories:
         [row] = openstack.show(f"resource provider inventory list {host}")
         assert row["resource_class"] == "VCPU"
 
-    def test_a_class_that_is_not_there(self, openstack: Openstack, host: str) -> None:
+    def test_an_unknown_class_is_refused(self, openstack: Openstack, host: str) -> None:
         line = f"resource provider inventory set {host} --resource CUSTOM_MISSING=1"
         assert openstack.refused(line).endswith("No such resource class CUSTOM_MISSING. (HTTP 400)")
 
@@ -235,7 +237,7 @@ class TestAllocations:
         openstack.do(f"resource provider allocation delete {consumer}")
         assert openstack.show(f"resource provider allocation show {consumer}") == []
 
-    def test_more_than_there_is(self, openstack: Openstack, host: str) -> None:
+    def test_a_claim_above_capacity_is_refused(self, openstack: Openstack, host: str) -> None:
         line = (
             f"resource provider allocation set {uuid.uuid4()} --allocation rp={host},VCPU=65 "
             "--project-id project --user-id user --consumer-type INSTANCE"
@@ -245,7 +247,7 @@ class TestAllocations:
             f"provider '{host}'. The requested amount would exceed the capacity. (HTTP 409)"
         )
 
-    def test_a_provider_in_use_is_kept(self, openstack: Openstack, host: str) -> None:
+    def test_a_provider_in_use_is_not_deleted(self, openstack: Openstack, host: str) -> None:
         claim(openstack, str(uuid.uuid4()), f"--allocation rp={host},VCPU=1")
         assert openstack.refused(f"resource provider delete {host}").endswith("(HTTP 409)")
 
@@ -253,7 +255,7 @@ class TestAllocations:
 class TestCandidates:
     @pytest.fixture
     def aggregate(self, openstack: Openstack, host: str) -> str:
-        """One that the host is in; so tests find this host only."""
+        """An aggregate of the host, so that tests find this host only."""
         aggregate = str(uuid.uuid4())
         generation = openstack.show(f"resource provider show {host}")["generation"]
         openstack.show(
@@ -268,7 +270,7 @@ class TestCandidates:
             for row in openstack.show(f"allocation candidate list {options}")
         ]
 
-    def test_by_resources_traits_and_aggregates(
+    def test_candidates_by_resources_traits_and_aggregates(
         self, openstack: Openstack, host: str, aggregate: str
     ) -> None:
         openstack.show(f"resource provider trait set {host} --trait HW_CPU_X86_AVX2")
@@ -280,7 +282,7 @@ class TestCandidates:
         assert self.found(openstack, f"{asked} --forbidden HW_CPU_X86_AVX2") == []
         assert self.found(openstack, f"--resource VCPU=65 --member-of {aggregate}") == []
 
-    def test_by_groups(self, openstack: Openstack, host: str, aggregate: str) -> None:
+    def test_candidates_by_groups(self, openstack: Openstack, host: str, aggregate: str) -> None:
         child = new_provider(openstack, f"--parent-provider {host}")
         openstack.show(f"resource provider inventory set {child} --resource SRIOV_NET_VF=4")
         groups = (
@@ -294,20 +296,22 @@ class TestCandidates:
             ]
         )
 
-    def test_a_trait_that_is_not_there(self, openstack: Openstack) -> None:
+    def test_an_unknown_trait_is_refused(self, openstack: Openstack) -> None:
         line = "allocation candidate list --resource VCPU=1 --required CUSTOM_NEVER"
         assert openstack.refused(line).endswith("No such trait(s): CUSTOM_NEVER. (HTTP 400)")
 
 
 class TestProgram:
-    """The installed program, as it is typed."""
+    """The installed program, run as a user types it."""
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [PROGRAM, *arguments], capture_output=True, text=True, timeout=SECONDS_MAX, check=False
         )
 
-    def test_the_line_of_the_readme(self, server: RoostServer, openstack: Openstack) -> None:
+    def test_the_example_of_the_readme_works(
+        self, server: RoostServer, openstack: Openstack
+    ) -> None:
         readme = (Path(__file__).parents[2] / "README.md").read_text()
         [line] = [line for line in readme.splitlines() if line.startswith("    openstack ")]
         arguments = line.replace("http://127.0.0.1:8778", server.url).split()[1:]
@@ -317,7 +321,7 @@ class TestProgram:
         assert provider in done.stdout
 
     @pytest.mark.parametrize("version", ["1.0", "1"])
-    def test_the_oldest_version_and_the_one_that_is_negotiated(
+    def test_the_oldest_and_the_negotiated_version_work(
         self, server: RoostServer, version: str
     ) -> None:
         name = f"version-{version}"

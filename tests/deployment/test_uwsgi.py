@@ -20,7 +20,7 @@ from tests.support.database_servers import PostgreSQL
 from tests.support.roost_server import command
 
 HOSTS = 8
-# Few enough that clients run into each other and into the end of it.
+# So small that clients compete, and that hosts become full.
 VCPU_TOTAL = 20
 CLIENTS = 6
 WRITES = 150
@@ -28,8 +28,8 @@ STOP_SECONDS_MAX = 45
 
 
 @pytest.fixture(scope="module")
-def synchronised(postgresql: PostgreSQL) -> Iterator[Callable[[], str]]:
-    """Makes databases whose tables `roost db sync` has made."""
+def synced_database(postgresql: PostgreSQL) -> Iterator[Callable[[], str]]:
+    """A function that creates a database and its tables with `roost db sync`."""
     urls = []
 
     def make() -> str:
@@ -53,8 +53,8 @@ def add_hosts(server_url: str) -> None:
             http.put(path, json=body).raise_for_status()
 
 
-def check_tables(database_url: str, told: dict[str, list[Claim]]) -> None:
-    """Nothing is over-allocated, and every client was told the truth."""
+def check_tables(database_url: str, claims: dict[str, list[Claim]]) -> None:
+    """Nothing is over-allocated, and every answer that a client got was true."""
     engine = sa.create_engine(database_url)
     with engine.connect() as connection:
         rows = connection.execute(
@@ -70,8 +70,8 @@ def check_tables(database_url: str, told: dict[str, list[Claim]]) -> None:
         stored.setdefault(consumer, {})[provider] = amount
         used[provider] = used.get(provider, 0) + amount
     assert all(amount <= VCPU_TOTAL for amount in used.values()), used
-    assert stored.keys() <= told.keys()
-    for consumer, possible in told.items():
+    assert stored.keys() <= claims.keys()
+    for consumer, possible in claims.items():
         assert stored.get(consumer, {}) in possible
 
 
@@ -85,10 +85,10 @@ def writer_count(database_url: str) -> int:
 
 
 @pytest.mark.parametrize("lazy", [False, True], ids=["forked", "lazy-apps"])
-def test_clients_see_one_cloud_and_no_reload(
-    synchronised: Callable[[], str], tmp_path: Path, lazy: bool
+def test_clients_do_not_notice_a_reload(
+    synced_database: Callable[[], str], tmp_path: Path, lazy: bool
 ) -> None:
-    url = synchronised()
+    url = synced_database()
     with UwsgiServer(url, tmp_path, lazy=lazy) as server:
         add_hosts(server.url)
         with Claimers(server.url, CLIENTS) as clients:
@@ -100,14 +100,14 @@ def test_clients_see_one_cloud_and_no_reload(
     assert clients.problems == []
     assert clients.unanswered == 0
     check_tables(url, clients.claims)
-    # Before the reload and after it, or one process would have done all the work.
+    # Processes from before and after the reload, or one process would have done all the work.
     assert writer_count(url) > 2
 
 
-def test_a_stop_under_load_loses_nothing_that_was_acknowledged(
-    synchronised: Callable[[], str], tmp_path: Path
+def test_a_stop_under_load_loses_no_acknowledged_write(
+    synced_database: Callable[[], str], tmp_path: Path
 ) -> None:
-    url = synchronised()
+    url = synced_database()
     with UwsgiServer(url, tmp_path) as server:
         add_hosts(server.url)
         with Claimers(server.url, CLIENTS) as clients:
@@ -119,7 +119,7 @@ def test_a_stop_under_load_loses_nothing_that_was_acknowledged(
 
 
 def test_a_stop_waits_for_the_request_in_flight(
-    synchronised: Callable[[], str], tmp_path: Path
+    synced_database: Callable[[], str], tmp_path: Path
 ) -> None:
     body = b'{"name": "slow"}'
     head = (
@@ -131,11 +131,11 @@ def test_a_stop_waits_for_the_request_in_flight(
         f"content-length: {len(body)}\r\n"
         "\r\n"
     ).encode()
-    with UwsgiServer(synchronised(), tmp_path) as server:
+    with UwsgiServer(synced_database(), tmp_path) as server:
         address = ("127.0.0.1", server.port)
         with closing(socket.create_connection(address, STOP_SECONDS_MAX)) as connection:
             connection.sendall(head + body[:5])
-            # An answer to a later request shows that the first one has been taken up.
+            # The answer to a later request shows that the server has accepted the first one.
             httpx.get(server.url, timeout=30)
             server.process.send_signal(signal.SIGTERM)
             wait_until_printed(server, "graceful shutdown triggered")
@@ -161,10 +161,10 @@ class TestPrefix:
     @pytest.fixture(scope="class")
     @classmethod
     def server(
-        cls, synchronised: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+        cls, synced_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
     ) -> Iterator[UwsgiServer]:
         folder = tmp_path_factory.mktemp("prefix")
-        with UwsgiServer(synchronised(), folder, prefix=PREFIX) as server:
+        with UwsgiServer(synced_database(), folder, prefix=PREFIX) as server:
             yield server
 
     @pytest.fixture
@@ -185,9 +185,7 @@ class TestPrefix:
         classes = http.get("/resource_classes").json()["resource_classes"]
         assert f"{PREFIX}/resource_classes/VCPU" in [row["links"][0]["href"] for row in classes]
 
-    def test_the_endpoint_of_a_catalogue_answers_with_and_without_a_slash(
-        self, server: UwsgiServer
-    ) -> None:
+    def test_the_endpoint_answers_with_and_without_a_slash(self, server: UwsgiServer) -> None:
         for url in (server.url, f"{server.url}/"):
             assert httpx.get(url, timeout=30).json()["versions"][0]["id"] == "v1.0"
 

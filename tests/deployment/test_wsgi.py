@@ -1,4 +1,4 @@
-"""`roost.wsgi:application` is a WSGI application like any other."""
+"""`roost.wsgi:application` is a regular WSGI application."""
 
 import json
 import os
@@ -23,7 +23,7 @@ class QuietHandler(WSGIRequestHandler):
 
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
-    """The application behind the server of the standard library, with every call checked."""
+    """The application behind the server of the standard library, which validates every call."""
     application = build_application(
         database_url=f"sqlite:///{tmp_path}/roost.db", auth_strategy="noauth2", sync=True
     )
@@ -46,7 +46,7 @@ def call(address: str, method: str, path: str, body: object = None) -> tuple[int
         return response.status, response.read()
 
 
-def test_requests_of_each_kind_pass_the_checks_of_the_standard_library(address: str) -> None:
+def test_requests_pass_the_wsgi_validator(address: str) -> None:
     uuid = "0f4a3d2c-58d3-4a0b-8b27-0d4f4a7c1f10"
     provider = {"name": "host", "uuid": uuid}
     assert call(address, "GET", "/")[0] == 200
@@ -61,7 +61,7 @@ def test_requests_of_each_kind_pass_the_checks_of_the_standard_library(address: 
 
 @pytest.mark.process
 def test_importing_opens_nothing(tmp_path: Path) -> None:
-    """A server may import the application before it forks, and before the database is there."""
+    """A server may import the application before it forks, and before the database is up."""
     environment = {
         **os.environ,
         "XDG_DATA_HOME": str(tmp_path),

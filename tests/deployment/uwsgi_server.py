@@ -1,4 +1,4 @@
-"""roost under uwsgi, with the file that `deploy/` offers."""
+"""roost under uwsgi, with the configuration in `deploy/`."""
 
 import os
 import re
@@ -18,7 +18,7 @@ PROCESSES = 3
 
 
 def configuration(port: int, *, lazy: bool, prefix: str) -> str:
-    """`deploy/uwsgi.ini` as an operator would adapt it to another place."""
+    """`deploy/uwsgi.ini`, adapted as an operator would do it."""
     text = (DEPLOY / "uwsgi.ini").read_text()
     text = _replaced(text, "127.0.0.1:8778", f"127.0.0.1:{port}")
     text = _replaced(text, "virtualenv = /opt/roost", f"virtualenv = {sys.prefix}")
@@ -38,7 +38,7 @@ def _replaced(text: str, before: str, after: str) -> str:
 
 
 class UwsgiServer(ServiceProcess):
-    """Starts uwsgi on a database whose tables are there, and waits until it answers."""
+    """Starts uwsgi on a database that has its tables, and waits until it answers."""
 
     def __init__(
         self,
@@ -63,11 +63,11 @@ class UwsgiServer(ServiceProcess):
             output_path=folder / f"uwsgi-{self.port}.log",
             is_ready=self._all_answer,
         )
-        # How often uwsgi says that it has loaded the application.
+        # How often uwsgi logs that it has loaded the application.
         self._loads = PROCESSES if lazy else 1
 
     def _all_answer(self) -> bool:
-        # A worker that is told to end while it loads would not hear it.
+        # A worker would miss a signal to stop while it loads the application.
         loaded = self.output.count("WSGI app 0 (mountpoint=") >= self._loads
         return loaded and httpx.get(f"{self.url}/", timeout=30).status_code == 200
 

@@ -22,8 +22,8 @@ from tests.faults.run import run
 @click.option("--seconds", default=600.0, show_default=True, help="How long faults happen.")
 @click.option("--seed", type=int, help="Repeats a schedule. Default: a new one, which is printed.")
 @click.option("--break", "broken", type=click.Choice(sorted(BREAKS)), help="Break a part first.")
-@click.option("--faults/--no-faults", default=True, help="Without: clients alone.")
-@click.option("--only", help="The one fault there shall be, such as commit_late.")
+@click.option("--faults/--no-faults", default=True, help="--no-faults: only clients.")
+@click.option("--only", help="Inject only this fault, such as commit_late.")
 @click.option("--history", "path", type=click.Path(path_type=Path), help="Save what happened.")
 def main(
     kind: str,
@@ -34,9 +34,9 @@ def main(
     only: str | None,
     path: Path | None,
 ) -> None:
-    """Break workers, wires and databases while clients work, and check that nothing is lost.
+    """Break workers, connections and databases under load, and check that nothing is lost.
 
-    Ends with 1 if something was.
+    The exit code is 1 if something was.
     """
     seed = random.randrange(10**6) if seed is None else seed
     print(f"{kind}, seed {seed}, {seconds:g} seconds", flush=True)

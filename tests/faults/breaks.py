@@ -1,4 +1,4 @@
-"""Parts of roost that can be broken on purpose, to show that the fault test notices."""
+"""Defects that can be built into roost, to show that the fault test notices them."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from roost.store.tables import index_rows
 
 
 def break_guard() -> None:
-    """Nobody looks whether generations moved."""
+    """Writes no longer check whether generations moved."""
     original = statements.Prepared.write
 
     def write(self: Any, dialect: Any, values: Any, **fields: Any) -> Any:
@@ -24,14 +24,15 @@ def break_guard() -> None:
 
 
 def break_commit() -> None:
-    """A COMMIT without an answer is tried again blindly."""
+    """A COMMIT without an answer is repeated, whether or not it took place."""
     writer.Writer._took_place = lambda *_: False  # type: ignore[method-assign,assignment]
 
 
 # ---------------------------------------------------------------------------------------------
-# A feed that reads by one running number: who took a lower one and commits late is missed.
+# A feed that reads by one running number. It misses a transaction that took a lower number and
+# committed later.
 
-RUNNING = -1  # in a position, instead of a writer's id
+RUNNING_NUMBER = -1  # the key in a position, instead of a writer's id
 ADD_NUMBER = {
     "postgresql": "ALTER TABLE roost_changes ADD COLUMN IF NOT EXISTS id BIGSERIAL",
     "mysql": "ALTER TABLE roost_changes ADD COLUMN IF NOT EXISTS id BIGINT AUTO_INCREMENT UNIQUE",
@@ -52,17 +53,17 @@ def _load_numbered(self: Feed) -> Any:
 
     def read(connection: Connection) -> Any:
         last = connection.scalar(text("SELECT max(id) FROM roost_changes")) or 0
-        return {RUNNING: last}, index_rows.read_all(connection)
+        return {RUNNING_NUMBER: last}, index_rows.read_all(connection)
 
     return self._database.read_snapshot(read)
 
 
 def _changes_numbered(self: Feed, position: Any) -> Any:
     def read(connection: Connection) -> Any:
-        unseen = text("SELECT id, record FROM roost_changes WHERE id > :last ORDER BY id")
-        found = connection.execute(unseen, {"last": position[RUNNING]}).all()
-        last = found[-1].id if found else position[RUNNING]
-        return {RUNNING: last}, _combine(connection, [decode(row.record) for row in found])
+        newer_records = text("SELECT id, record FROM roost_changes WHERE id > :last ORDER BY id")
+        found = connection.execute(newer_records, {"last": position[RUNNING_NUMBER]}).all()
+        last = found[-1].id if found else position[RUNNING_NUMBER]
+        return {RUNNING_NUMBER: last}, _combine(connection, [decode(row.record) for row in found])
 
     return self._database.read_snapshot(read)
 

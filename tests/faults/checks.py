@@ -1,4 +1,4 @@
-"""What must hold: looked at from outside while clients and faults are at work, and in the end."""
+"""What must hold, checked in the tables and through workers, during a run and after it."""
 
 import contextlib
 import threading
@@ -16,7 +16,7 @@ from tests.faults.history import History
 from tests.faults.service import Worker
 from tests.support.names import uid
 
-# One statement, so all of it is as of one moment.
+# One statement, so that all rows are of one snapshot.
 USED = """
 SELECT p.uuid, i.resource_class_id, i.total, COALESCE(SUM(a.used), 0)
 FROM resource_providers p
@@ -52,7 +52,7 @@ TABLES = (
     "roost_changes",
     "roost_placements",
 )
-# All that an index holds, as clients see it.
+# Reads whose answers together show everything that an index contains.
 INDEX_PATHS = (
     "/resource_providers",
     *(
@@ -68,7 +68,7 @@ INDEX_PATHS = (
 
 
 class Sampler:
-    """Looks into the tables of every node, all the time."""
+    """Checks the tables of every node, again and again."""
 
     def __init__(self, database: Database, history: History) -> None:
         self._database = database
@@ -86,34 +86,34 @@ class Sampler:
     def _run(self) -> None:
         while not self._stop.is_set():
             for number in range(len(self._database.nodes)):
-                # A node that is away, or not in step, says nothing.
+                # A node that is down or not in sync does not answer.
                 with contextlib.suppress(Exception):
-                    self._look(number)
+                    self._check_node(number)
             time.sleep(0.05)
 
-    def _look(self, number: int) -> None:
+    def _check_node(self, number: int) -> None:
         used = self._database.rows(number, USED)
-        stray = self._database.rows(number, WITHOUT_INVENTORY)
+        without_inventory = self._database.rows(number, WITHOUT_INVENTORY)
         report_excess(used, self._history, f"node {number}")
-        for row in stray:
+        for row in without_inventory:
             self._history.violate(f"node {number}: an allocation without inventory: {row}")
 
 
 def report_excess(used: Iterable[tuple[Any, ...]], history: History, where: str) -> None:
-    stocked = set()
+    with_inventory = set()
     for provider, class_id, total, amount in used:
         if amount > total:
             history.violate(f"{where}: {amount} of {total} used of {provider}, class {class_id}")
         if provider in (uid(TREE_ROOT), uid(TREE_CHILD)):
-            stocked.add(provider)
+            with_inventory.add(provider)
             if amount not in (0, 2 * Reshaper.amount):
                 history.violate(f"{where}: half a reshape: {amount} used of {provider}")
-    if len(stocked) != 1:
-        history.violate(f"{where}: half a reshape: inventories of {stocked}")
+    if len(with_inventory) != 1:
+        history.violate(f"{where}: half a reshape: inventories of {with_inventory}")
 
 
 # ---------------------------------------------------------------------------------------------
-# In the end
+# After the run
 
 
 def check_all(
@@ -149,7 +149,7 @@ def held_in_tables(database: Database) -> dict[str, dict[str, dict[str, int]]]:
 
 
 def check_consumers(database: Database, claimers: Sequence[Claimer], history: History) -> None:
-    """What was acknowledged is there, what was refused is not, what is unknown is whole."""
+    """Acknowledged writes are stored, refused ones are not, uncertain ones not by half."""
     held = held_in_tables(database)
     for claimer in claimers:
         for consumer, (expected, _) in claimer.known.items():
@@ -158,14 +158,14 @@ def check_consumers(database: Database, claimers: Sequence[Claimer], history: Hi
                     f"in the end {consumer} of {claimer.name} holds {held.get(consumer, {})}, "
                     f"was told {expected}"
                 )
-        for doubt in claimer.doubts:
-            found: Mapping[str, Allocations] = {one: held.get(one, {}) for one in doubt.after}
-            if not doubt.allows(found):
-                history.violate(f"neither {doubt.before} nor {doubt.after}: {found}")
+        for uncertain in claimer.uncertain_writes:
+            found: Mapping[str, Allocations] = {one: held.get(one, {}) for one in uncertain.after}
+            if not uncertain.allows(found):
+                history.violate(f"neither {uncertain.before} nor {uncertain.after}: {found}")
 
 
 def check_worker(worker: Worker, database: Database, history: History) -> None:
-    """What a worker answers is what the tables say."""
+    """What a worker answers is what the tables contain."""
     generations = dict(database.rows(0, GENERATIONS))
     used: dict[str, int] = {}
     for provider, _, _, amount in database.rows(0, USED):
@@ -185,7 +185,7 @@ def check_worker(worker: Worker, database: Database, history: History) -> None:
 
 
 def fresh_service(database: Database) -> httpx.Client:
-    """A service that has just read the tables."""
+    """A service that has just loaded the tables."""
     url = database.url().format(port=database.nodes[0].port)
     application = build_application(database_url=url, auth_strategy="noauth2", sync=False)
     return httpx.Client(
@@ -196,7 +196,7 @@ def fresh_service(database: Database) -> httpx.Client:
 
 
 def check_index(worker: Worker, fresh: httpx.Client, history: History) -> None:
-    """What a worker followed for the whole run is what one who has just come finds."""
+    """The index that a worker kept up to date all along answers as one that was just loaded."""
     with httpx.Client(base_url=worker.url, headers=SERVICE_HEADERS, timeout=30) as client:
         for path in INDEX_PATHS:
             expected, found = (contents(side.get(path).json()) for side in (fresh, client))
@@ -207,7 +207,7 @@ def check_index(worker: Worker, fresh: httpx.Client, history: History) -> None:
 
 
 def contents(answer: Any) -> Any:
-    """An answer without its order."""
+    """An answer in which the order of lists does not count."""
     if isinstance(answer, dict):
         return {key: contents(value) for key, value in answer.items()}
     if isinstance(answer, list):

@@ -1,8 +1,8 @@
-"""Clients that know what they did, and notice when the service says otherwise.
+"""Clients that know what they wrote, and notice when the service says otherwise.
 
-Each consumer, and each thing that is changed, belongs to one client, which knows its state: it is
-as the last acknowledged write left it. After a write of which nobody says whether it took place,
-its consumers are laid aside, to be looked at in the end, and new ones take their place.
+Each consumer, and each object that is changed, belongs to one client, which knows its state: the
+last acknowledged write made it. If nothing tells whether a write took place, the client sets its
+consumers aside, to be checked later, and continues with new ones.
 """
 
 import random
@@ -32,18 +32,18 @@ from tests.faults.service import Worker
 REQUEST_SECONDS_MAX = 8.0
 CONSUMERS_EACH = 3
 
-# What a worker was asked may be under way for so long; afterwards it took place or never will.
+# A worker may take so long to process a request; afterwards the write took place or never will.
 SETTLE_SECONDS = 12.0
 
 Allocations = Mapping[str, Mapping[str, int]]  # provider UUID -> class -> amount
 
 
 class Unanswered(Exception):
-    """The request had no effect: nobody was there to take it."""
+    """The request had no effect, because no worker accepted the connection."""
 
 
 class Unknown(Unanswered):
-    """Nobody knows whether the request had an effect."""
+    """The client cannot know whether the request had an effect."""
 
 
 class Answer(NamedTuple):
@@ -57,8 +57,8 @@ class Answer(NamedTuple):
         return str(errors[0].get("code", "")) if errors else ""
 
 
-class Doubt(NamedTuple):
-    """A write of unknown outcome: these consumers hold all of the one or all of the other."""
+class UncertainWrite(NamedTuple):
+    """A write of unknown outcome: all of its consumers are in the state before it or after it."""
 
     since: float
     before: Mapping[str, Allocations]
@@ -68,19 +68,19 @@ class Doubt(NamedTuple):
         return held in (self.before, self.after)
 
 
-class PlacementDoubt(NamedTuple):
+class UncertainPlacement(NamedTuple):
     """A placement of unknown outcome: all of its consumers hold something, or none does."""
 
     since: float
     before: Mapping[str, Allocations]
-    after: Mapping[str, Allocations]  # the consumers; what they hold is for the service to say
+    after: Mapping[str, Allocations]  # the service chooses what they hold
 
     def allows(self, held: Mapping[str, Allocations]) -> bool:
         return len({bool(each) for each in held.values()}) == 1
 
 
 class Client:
-    """One thread that does one thing after the other until it is told to stop."""
+    """A thread that takes one step after the other until `stop`."""
 
     pause_seconds = 0.0
 
@@ -120,7 +120,10 @@ class Client:
     # -- requests ------------------------------------------------------------------------------
 
     def send(self, verb: str, method: str, path: str, body: Any = None) -> Answer:
-        """An answer that says what happened; else `Unanswered` or `Unknown`."""
+        """Send a request to some worker.
+
+        Raises `Unanswered` or `Unknown` unless the answer says what happened.
+        """
         worker = self.random.choice(self.workers)
         began = self.history.now()
         try:
@@ -156,7 +159,7 @@ class Client:
         )
 
     def read(self, verb: str, path: str) -> Any:
-        """What a GET says; reads that fail are tried again elsewhere by the next step."""
+        """The body of a GET. If it fails, the next step will read through another worker."""
         answer = self.send(verb, "GET", path)
         if answer.status != 200:
             self.history.violate(f"GET {path}: {answer.status} {answer.text[:300]}")
@@ -165,12 +168,12 @@ class Client:
 
 
 class Claimer(Client):
-    """Claims, replaces, moves and gives back, and reads what it wrote through any worker."""
+    """Claims, replaces, moves and releases, and reads what it wrote through any worker."""
 
     def __init__(self, name: str, workers: Sequence[Worker], history: History, seed: int) -> None:
         super().__init__(name, workers, history, seed)
         self.known: dict[str, tuple[Allocations, int | None]] = {}
-        self.doubts: list[Doubt | PlacementDoubt] = []
+        self.uncertain_writes: list[UncertainWrite | UncertainPlacement] = []
         self.abandoned: list[str] = []
         self._refill()
 
@@ -183,10 +186,10 @@ class Claimer(Client):
             *[self.claim] * 4,
             *[self.check] * 4,
             *[self.move_two] * 2,
-            self.give_back,
+            self.release,
             self.search_and_claim,
-            *[self.clear_doubt] * 3,
-            self.make_room,
+            *[self.check_uncertain_write] * 3,
+            self.delete_abandoned,
         ]
         self.random.choice(actions)()
 
@@ -199,13 +202,13 @@ class Claimer(Client):
     def claim(self) -> None:
         self.write("claim", {self.random.choice(list(self.known)): self.some_allocations()})
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         holding = [key for key, (held, _) in self.known.items() if held]
         if holding:
             self.write("give back", {self.random.choice(holding): {}})
 
     def move_two(self) -> None:
-        """What one held goes to the other, all in one POST."""
+        """Exchange what two consumers hold, in one POST."""
         one, other = self.random.sample(list(self.known), 2)
         held, to_hold = self.known[one][0], self.known[other][0]
         if held or to_hold:
@@ -221,22 +224,25 @@ class Claimer(Client):
             found = {key: value["resources"] for key, value in chosen.items()}
             self.write("claim found", {self.random.choice(list(self.known)): found})
 
-    def clear_doubt(self) -> None:
-        """See what became of a write that must be settled by now."""
-        if not self.doubts or self.doubts[0].since > self.history.now() - SETTLE_SECONDS:
+    def check_uncertain_write(self) -> None:
+        """Check a write of unknown outcome, once that outcome can no longer change."""
+        if (
+            not self.uncertain_writes
+            or self.uncertain_writes[0].since > self.history.now() - SETTLE_SECONDS
+        ):
             return
-        doubt = self.doubts[0]
+        uncertain = self.uncertain_writes[0]
         held = {
             consumer: _held(self.read("read", f"/allocations/{consumer}"))
-            for consumer in doubt.after
+            for consumer in uncertain.after
         }
-        if not doubt.allows(held):
-            self.history.violate(f"neither {doubt.before} nor {doubt.after}: {held}")
-        self.doubts.pop(0)
+        if not uncertain.allows(held):
+            self.history.violate(f"neither {uncertain.before} nor {uncertain.after}: {held}")
+        self.uncertain_writes.pop(0)
         self.abandoned += [consumer for consumer in held if held[consumer]]
 
-    def make_room(self) -> None:
-        """Delete what consumers hold that were laid aside."""
+    def delete_abandoned(self) -> None:
+        """Delete the allocations of consumers that were set aside."""
         while self.abandoned:
             self.send("delete", "DELETE", f"/allocations/{self.abandoned[-1]}")
             self.abandoned.pop()
@@ -258,7 +264,7 @@ class Claimer(Client):
                 answer = self.send(verb, "PUT", f"/allocations/{consumer}", body)
         except Unknown:
             before = {consumer: self.known.pop(consumer)[0] for consumer in after}
-            self.doubts.append(Doubt(self.history.now(), before, after))
+            self.uncertain_writes.append(UncertainWrite(self.history.now(), before, after))
             self._refill()
             raise
         if answer.status == 204:
@@ -268,7 +274,7 @@ class Claimer(Client):
         elif answer.status != 409:
             self.history.violate(f"{verb}: {answer.status} {answer.text[:300]}")
         elif "consumer generation conflict" in answer.text:
-            # Nobody else writes these consumers.
+            # No other client writes these consumers.
             self.history.violate(f"{verb}: a conflict about {after}: {answer.text[:300]}")
 
     def check(self) -> None:
@@ -290,31 +296,31 @@ def _held(seen: Any) -> Allocations:
 
 
 class Placer(Claimer):
-    """Lets the service choose, and asks again under the same key until it hears the answer."""
+    """Lets the service choose hosts, and repeats a request under its key until it is answered."""
 
-    query = "resources=VCPU:1,MEMORY_MB:1"  # which the hosts alone have
+    query = "resources=VCPU:1,MEMORY_MB:1"  # classes that only hosts have
     holding_max = 4
 
     def __init__(self, name: str, workers: Sequence[Worker], history: History, seed: int) -> None:
         super().__init__(name, workers, history, seed)
-        self._asked: tuple[Any, PlacementDoubt] | None = None  # what was not answered yet
+        self._pending: tuple[Any, UncertainPlacement] | None = None  # the request without an answer
 
     def _refill(self) -> None:
-        """Consumers come into being by being placed."""
+        """A placement creates its consumers."""
 
     def step(self) -> None:
-        if self._asked is not None:
-            self.ask(*self._asked)
+        if self._pending is not None:
+            self.send_placement(*self._pending)
             return
         self.known = {key: state for key, state in self.known.items() if state[0]}
         if len(self.known) < self.holding_max:
             self.place()
         else:
-            self.give_back()
+            self.release()
         if self.known:
             self.check()
-        self.clear_doubt()
-        self.make_room()
+        self.check_uncertain_write()
+        self.delete_abandoned()
 
     def place(self) -> None:
         consumers = [
@@ -329,27 +335,27 @@ class Placer(Claimer):
         if self.random.random() < 0.5:
             body["spread"] = "root"
         nothing: dict[str, Allocations] = {consumer: {} for consumer in consumers}
-        self.ask(body, PlacementDoubt(self.history.now(), nothing, nothing))
+        self.send_placement(body, UncertainPlacement(self.history.now(), nothing, nothing))
 
-    def ask(self, body: Any, doubt: PlacementDoubt) -> None:
+    def send_placement(self, body: Any, uncertain: UncertainPlacement) -> None:
         try:
             answer = self.send("place", "POST", "/placements", body)
         except Unknown:
-            if self._asked is None:
-                self.doubts.append(doubt)
-            self._asked = body, doubt
+            if self._pending is None:
+                self.uncertain_writes.append(uncertain)
+            self._pending = body, uncertain
             raise
-        if self._asked is not None:
-            self.doubts.remove(doubt)
-            self._asked = None
+        if self._pending is not None:
+            self.uncertain_writes.remove(uncertain)
+            self._pending = None
         if answer.status == 200:
-            self.take_note(body, answer.body["placements"])
+            self.record_placements(body, answer.body["placements"])
         elif answer.code not in ("placement.no_candidates", "placement.concurrent_update"):
             self.history.violate(f"place: {answer.status} {answer.text[:300]}")
         elif "consumer generation" in answer.text:
             self.history.violate(f"placed twice: {body} {answer.text[:300]}")
 
-    def take_note(self, body: Any, placements: Any) -> None:
+    def record_placements(self, body: Any, placements: Any) -> None:
         for consumer, placed in placements.items():
             self.known[consumer] = _held(placed), 1
         hosts = [host for placed in placements.values() for host in placed["allocations"]]
@@ -358,12 +364,12 @@ class Placer(Claimer):
         if "spread" in body and len(set(hosts)) != len(hosts):
             self.history.violate(f"{self.name}: not apart: {placements}")
 
-    def clear_doubt(self) -> None:
-        if self._asked is None:
-            super().clear_doubt()
+    def check_uncertain_write(self) -> None:
+        if self._pending is None:
+            super().check_uncertain_write()
 
 
-class Keeper(Client):
+class InventoryWriter(Client):
     """Changes the memory of a host again and again."""
 
     pause_seconds = 0.05
@@ -388,7 +394,7 @@ class Keeper(Client):
         try:
             answer = self.send("change inventories", "PUT", self.path, body)
         except Unknown:
-            # It may still take place, until another one has.
+            # It may still take place, as long as no other write has.
             self.possible |= {new}
             raise
         if answer.status == 200:
@@ -398,7 +404,7 @@ class Keeper(Client):
 
 
 class Reshaper(Client):
-    """Moves what a root has to its child and back, with the consumers that hold it."""
+    """Moves the inventory of a root to its child and back, with the consumers that hold it."""
 
     pause_seconds = 0.05
     holders = (uid("holder one"), uid("holder two"))
@@ -406,21 +412,23 @@ class Reshaper(Client):
 
     def step(self) -> None:
         names = (TREE_ROOT, TREE_CHILD)
-        stocks = {
+        inventories = {
             name: self.read("read inventories", f"/resource_providers/{uid(name)}/inventories")
             for name in names
         }
         holders = {one: self.read("read", f"/allocations/{one}") for one in self.holders}
-        stocked = [name for name in names if stocks[name]["inventories"]]
-        if len(stocked) != 1:
-            # Between these reads the reshape of an earlier step came true.
+        with_inventory = [name for name in names if inventories[name]["inventories"]]
+        if len(with_inventory) != 1:
+            # A reshape of an earlier step took place between these reads.
             return
-        [source] = stocked
+        [source] = with_inventory
         target = TREE_CHILD if source == TREE_ROOT else TREE_ROOT
         body = {
             "inventories": {
                 uid(name): {
-                    "resource_provider_generation": stocks[name]["resource_provider_generation"],
+                    "resource_provider_generation": inventories[name][
+                        "resource_provider_generation"
+                    ],
                     "inventories": {"VCPU": {"total": TREE_VCPUS}} if name == target else {},
                 }
                 for name in names
@@ -440,7 +448,7 @@ class Reshaper(Client):
 
 
 class Mover(Client):
-    """Hangs a provider under one host and another."""
+    """Moves a provider from one host to another."""
 
     pause_seconds = 0.1
 
@@ -460,7 +468,7 @@ class Mover(Client):
         try:
             answer = self.send("move provider", "PUT", path, body)
         except Unknown:
-            # No generation guards this one, so it may come true at any later time.
+            # No generation guards this write, so it may take place at any later time.
             self.possible |= set(map(uid, HOST_NAMES))
             raise
         if answer.status == 200 and len(self.possible) == 1:
@@ -470,7 +478,7 @@ class Mover(Client):
 
 
 class Watcher(Client):
-    """Reads through one worker after the other: time never runs backwards."""
+    """Reads through one worker after the other: no generation ever decreases."""
 
     pause_seconds = 0.02
 
@@ -488,17 +496,17 @@ class Watcher(Client):
                     f"{one['generation']}"
                 )
             self.generations[one["uuid"]] = one["generation"]
-        self.look_at_tree()
+        self.check_tree()
 
-    def look_at_tree(self) -> None:
+    def check_tree(self) -> None:
         query = f"/allocation_candidates?resources=VCPU:1&in_tree={uid(TREE_ROOT)}"
         summaries = self.read("search", query)["provider_summaries"]
         if not summaries:
             return
-        stocked = [
+        with_inventory = [
             summaries[uid(name)]["resources"]["VCPU"]["used"]
             for name in (TREE_ROOT, TREE_CHILD)
             if "VCPU" in summaries[uid(name)]["resources"]
         ]
-        if len(stocked) != 1 or stocked[0] not in (0, 2 * Reshaper.amount):
+        if len(with_inventory) != 1 or with_inventory[0] not in (0, 2 * Reshaper.amount):
             self.history.violate(f"{self.name}: half a reshape: {summaries}")

@@ -1,4 +1,4 @@
-"""The small cloud that the clients fight over."""
+"""The small cloud that the clients write to."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import httpx
 from tests.support.headers import HEADERS
 from tests.support.names import uid
 
-# Reshapes are for services alone.
+# Only services may reshape.
 SERVICE_HEADERS = {**HEADERS, "x-roles": "admin,service"}
 OWNER = {"project_id": "project", "user_id": "user", "consumer_type": "INSTANCE"}
 
@@ -24,16 +24,16 @@ NAMES = [*HOST_NAMES, STORAGE, TREE_ROOT, TREE_CHILD, WANDERER]
 
 
 def build(url: str) -> None:
-    """Make the cloud, through one worker."""
+    """Create the cloud through one worker."""
     with httpx.Client(base_url=url, headers=SERVICE_HEADERS, timeout=30) as client:
         for name in HOST_NAMES:
             _provider(client, name)
-            _stock(client, name, VCPU=HOST_VCPUS, MEMORY_MB=MEMORY_MIN)
+            _set_inventories(client, name, VCPU=HOST_VCPUS, MEMORY_MB=MEMORY_MIN)
         _provider(client, STORAGE)
-        _stock(client, STORAGE, DISK_GB=STORAGE_DISK)
+        _set_inventories(client, STORAGE, DISK_GB=STORAGE_DISK)
         _provider(client, TREE_ROOT)
         _provider(client, TREE_CHILD, TREE_ROOT)
-        _stock(client, TREE_ROOT, VCPU=TREE_VCPUS)
+        _set_inventories(client, TREE_ROOT, VCPU=TREE_VCPUS)
         _provider(client, WANDERER, HOST_NAMES[0])
 
 
@@ -50,7 +50,7 @@ def _provider(client: httpx.Client, name: str, parent: str | None = None) -> Non
     _send(client, "POST", "/resource_providers", body)
 
 
-def _stock(client: httpx.Client, name: str, **totals: int) -> None:
+def _set_inventories(client: httpx.Client, name: str, **totals: int) -> None:
     body = {
         "resource_provider_generation": 0,
         "inventories": {key: {"total": total} for key, total in totals.items()},

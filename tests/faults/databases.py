@@ -18,17 +18,17 @@ class Database(Protocol):
     name: str
 
     def url(self) -> str:
-        """With a gap for the port."""
+        """The URL, with `{port}` in place of the port."""
         ...
 
     def renew(self) -> None:
-        """Go on with a fresh, empty database."""
+        """Continue with a new, empty database."""
         ...
 
     def heal(self) -> None: ...
 
     def rows(self, number: int, statement: str) -> list[tuple[Any, ...]]:
-        """What a node says, asked past every service."""
+        """The rows that a node itself returns, without a service in between."""
         ...
 
 
@@ -63,12 +63,12 @@ class PostgreSQLNode(PostgreSQL):
     number = 0
 
     def _serve_command(self) -> list[str]:
-        # A killed server must find what it acknowledged.
+        # A server that was killed must find everything that it acknowledged.
         return [*super()._serve_command(), "-c", "full_page_writes=on"]
 
     def kill(self) -> None:
         assert self._process is not None
-        # All of its processes: one alone would make the others recover.
+        # All of its processes: if only one died, the others would recover.
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         (self._data / "postmaster.pid").unlink(missing_ok=True)

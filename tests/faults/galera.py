@@ -14,8 +14,8 @@ NODES = 3
 JOIN_SECONDS_MAX = 90
 PROVIDER = "/usr/lib/galera/libgalera_smm.so"
 
-# How soon a node that is not heard of is taken for lost: much sooner than by default, so that a
-# run of minutes sees many faults.
+# After how long a silent node counts as lost: much sooner than by default, so that a run of minutes
+# has many faults.
 TIMEOUTS = {
     "evs.keepalive_period": "PT0.3S",
     "evs.suspect_timeout": "PT1.5S",
@@ -27,7 +27,7 @@ TIMEOUTS = {
 
 
 class Node(MariaDB):
-    """One node. It can be killed, frozen, cut off from the others, and started again."""
+    """One node. It can be killed, frozen, isolated from the others, and started again."""
 
     title = "MariaDB (Galera)"
 
@@ -52,7 +52,8 @@ class Node(MariaDB):
             "gmcast.listen_addr": f"tcp://127.0.0.1:{self.group_port}",
             "ist.recv_addr": f"127.0.0.1:{self.transfer_port}",
             "gcache.size": "64M",
-            # Which nodes are there is known from the start; a node alone must not go on.
+            # All nodes know the members from the start, so that a node alone does not form a
+            # cluster.
             **TIMEOUTS,
         }
         return [
@@ -80,7 +81,7 @@ class Node(MariaDB):
         return "" if row is None else str(row[1])
 
     def is_synced(self) -> bool:
-        """Whether the node is a member of the cluster and has applied what it knows of."""
+        """Whether the node is a member of the cluster and has applied all that it received."""
         with contextlib.suppress(Exception):
             return (
                 self.status("wsrep_ready") == "ON"
@@ -120,16 +121,16 @@ class Node(MariaDB):
         os.kill(self.process_id, signal.SIGCONT)
 
     def isolate(self) -> None:
-        """Let the node neither hear the others nor be heard."""
+        """Cut the node off from the others, in both directions."""
         self._set_option("gmcast.isolate=1")
 
     def reconnect(self) -> None:
         self._set_option("gmcast.isolate=0")
 
     def slow_down(self, seconds: float) -> None:
-        """Let the node apply nothing of what others write for so long."""
+        """Stop applying the writes of other nodes for some time."""
         with self._cursor() as cursor:
-            # The others do not wait for it meanwhile.
+            # Meanwhile the other nodes do not wait for this one.
             cursor.execute("SET GLOBAL wsrep_desync = ON")
             try:
                 cursor.execute("FLUSH TABLES WITH READ LOCK")
@@ -144,7 +145,7 @@ class Node(MariaDB):
 
 
 class Cluster:
-    """Three nodes that all take writes."""
+    """Three nodes that all accept writes."""
 
     title = "Galera"
 
@@ -173,11 +174,11 @@ class Cluster:
         self._stack.close()
 
     def create_database(self) -> str:
-        """The name of a fresh database, on every node."""
+        """Create a database on every node; its name."""
         return self.nodes[0].create_database().rpartition("/")[2]
 
     def heal(self) -> None:
-        """Every node up, connected and in step."""
+        """Bring every node up, connected and in sync."""
         for node in self.nodes:
             if not node.is_running():
                 node.start_again()

@@ -22,7 +22,7 @@ class Event(NamedTuple):
 
 
 class History:
-    """Events of all clients, and the violations that they or others noticed."""
+    """The events of all clients, and all violations."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -45,14 +45,14 @@ class History:
         self.faults.append((self.now(), what))
 
     def violate(self, what: str) -> None:
-        """Note it, unless it is known."""
+        """Record a violation, once."""
         with self._lock:
             if what not in self._seen:
                 self._seen.add(what)
                 self.violations.append(f"{self.now():.2f}: {what}")
 
     def save(self, path: Path) -> None:
-        """All of it, in the order of time: one JSON object for each line."""
+        """Write everything in order of time, one JSON object per line."""
         lines = [
             *((event.began, {"kind": "request", **event._asdict()}) for event in self.events),
             *((at, {"kind": "fault", "began": at, "what": what}) for at, what in self.faults),

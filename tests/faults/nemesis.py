@@ -1,4 +1,4 @@
-"""Who breaks things: one fault after the other, in an order that a seed repeats."""
+"""Injects one fault after the other, in an order that a seed repeats."""
 
 import contextlib
 import random
@@ -18,7 +18,7 @@ LATE_PAUSE_SECONDS = (0.3, 0.6)
 
 
 class Nemesis:
-    """Breaks workers, wires and, where there are several, database nodes."""
+    """Breaks workers, connections and, where there are several, database nodes."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Nemesis:
         seed: int,
         only: str | None = None,
     ) -> None:
-        self.only = only  # the name of the one fault there shall be
+        self.only = only  # the name of the only fault to inject
         self.workers = workers
         self.nodes = nodes
         self.history = history
@@ -41,7 +41,7 @@ class Nemesis:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the fault that is under way, and begin no other."""
+        """End the present fault, and begin no other."""
         self._stop.set()
         if not self._idle.wait(IDLE_SECONDS_MAX):
             raise RuntimeError("a fault does not end")
@@ -66,12 +66,12 @@ class Nemesis:
         return [*on_workers, *(on_nodes if len(self.nodes) > 1 else [self.restart_database])]
 
     def _run(self) -> None:
-        self._break_things()
+        self._inject_faults()
         self._idle.set()
-        # Servers that this thread has started end with it, so it stays.
+        # Servers that this thread started die with it, so it must not end.
         threading.Event().wait()
 
-    def _break_things(self) -> None:
+    def _inject_faults(self) -> None:
         while not self._stop.is_set():
             time.sleep(self.random.uniform(*QUIET_SECONDS))
             fault = self.random.choice(self.faults())
@@ -81,40 +81,40 @@ class Nemesis:
                 self.history.violate(f"the fault {fault.__name__} failed: {error!r}")
                 return
 
-    def _last(self) -> None:
+    def _wait(self) -> None:
         time.sleep(self.random.uniform(*FAULT_SECONDS))
 
     def _worker(self) -> Worker:
         return self.random.choice(self.workers)
 
-    # -- workers and wires ---------------------------------------------------------------------
+    # -- workers and connections ---------------------------------------------------------------
 
     def kill_worker(self) -> None:
         worker = self._worker()
         self.history.fault(f"kill-worker {worker.number}")
         worker.kill()
-        self._last()
+        self._wait()
         worker.start()
 
     def freeze_worker(self) -> None:
         worker = self._worker()
         self.history.fault(f"freeze-worker {worker.number}")
         worker.freeze()
-        self._last()
+        self._wait()
         worker.thaw()
 
     def cut_wire(self) -> None:
         worker = self._worker()
         self.history.fault(f"cut-wire {worker.number}")
         worker.proxy.cut()
-        self._last()
+        self._wait()
         worker.proxy.heal()
 
     def slow_wire(self) -> None:
         worker = self._worker()
         self.history.fault(f"slow-wire {worker.number}")
         worker.proxy.slow_down(self.random.uniform(0.01, 0.2))
-        self._last()
+        self._wait()
         worker.proxy.heal()
 
     def cut_at_commit(self) -> None:
@@ -122,7 +122,7 @@ class Nemesis:
         moment = self.random.choice(["before", "after"])
         self.history.fault(f"cut-at-commit {moment} {worker.number}")
         worker.proxy.cut_at_commit(moment)
-        self._last()
+        self._wait()
         worker.proxy.heal()
 
     def die_at_commit(self) -> None:
@@ -130,12 +130,12 @@ class Nemesis:
         moment = self.random.choice(["before", "after"])
         self.history.fault(f"die-at-commit {moment} {worker.number}")
         worker.fault_point.write_text(moment)
-        self._last()
-        # The server replaces a process that died, but not soon enough for us.
+        self._wait()
+        # The server replaces a process that died, but not soon enough.
         worker.restart()
 
     def commit_late(self) -> None:
-        """Let transactions of others overtake those of one worker."""
+        """Let transactions of other workers overtake those of one worker."""
         worker = self._worker()
         self.history.fault(f"commit-late {worker.number}")
         for _ in range(LATE_COMMITS):
@@ -158,14 +158,14 @@ class Nemesis:
         [node] = self.nodes
         self.history.fault("restart-database")
         node.kill()
-        self._last()
+        self._wait()
         node.start_again()
 
     def _node(self) -> Any:
         return self.random.choice(self.nodes)
 
-    def _wait_for_all(self) -> None:
-        # Two nodes away would leave nobody who may go on.
+    def _wait_until_all_synced(self) -> None:
+        # With two nodes down, the third one may not continue alone.
         for node in self.nodes:
             node.wait_until_synced()
 
@@ -173,36 +173,36 @@ class Nemesis:
         node = self._node()
         self.history.fault(f"kill-node {node.number}")
         node.kill()
-        self._last()
+        self._wait()
         node.start_again()
-        self._wait_for_all()
+        self._wait_until_all_synced()
 
     def freeze_node(self) -> None:
         node = self._node()
         self.history.fault(f"freeze-node {node.number}")
         node.freeze()
-        self._last()
+        self._wait()
         node.thaw()
-        self._wait_for_all()
+        self._wait_until_all_synced()
 
     def isolate_node(self) -> None:
         node = self._node()
         self.history.fault(f"isolate-node {node.number}")
         node.isolate()
-        self._last()
+        self._wait()
         node.reconnect()
-        self._wait_for_all()
+        self._wait_until_all_synced()
 
     def slow_node(self) -> None:
         node = self._node()
         self.history.fault(f"slow-node {node.number}")
         node.slow_down(self.random.uniform(0.2, 1.0))
-        self._wait_for_all()
+        self._wait_until_all_synced()
 
-    # -- the end -------------------------------------------------------------------------------
+    # -- after the run -------------------------------------------------------------------------
 
     def heal(self) -> None:
-        """Everything works again."""
+        """Make everything work again."""
         for worker in self.workers:
             worker.proxy.heal()
             with contextlib.suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""A wire between a service and its database that can be cut, slowed and cut at a chosen moment."""
+"""A connection between a service and its database that can be cut, slowed, or cut at COMMIT."""
 
 import contextlib
 import random
@@ -13,7 +13,7 @@ CUT_SHARE = 0.3
 
 
 class Proxy:
-    """Forwards connections from a port of its own to another."""
+    """Forwards connections from a port of its own to another one."""
 
     def __init__(self, target_port: int, seed: str) -> None:
         self._target_port = target_port
@@ -42,7 +42,7 @@ class Proxy:
     # -- faults --------------------------------------------------------------------------------
 
     def cut(self) -> None:
-        """Break every connection, and let no new one through."""
+        """Break every connection, and accept no new one."""
         self._is_cut = True
         with self._lock:
             broken, self._open = self._open, set()
@@ -55,15 +55,15 @@ class Proxy:
         self._cut_at_commit = None
 
     def slow_down(self, seconds: float) -> None:
-        """Let everything that passes wait for so long."""
+        """Delay everything that passes by so many seconds."""
         self._delay_seconds = seconds
 
     def cut_at_commit(self, moment: str) -> None:
-        """Break some connections that commit: before COMMIT gets through, or its answer."""
+        """Break some connections before a COMMIT gets through, or before its answer does."""
         self._cut_at_commit = moment
 
     def _chosen(self) -> bool:
-        # Some must get through, or a client would never get on.
+        # Some must get through, or a client would never make progress.
         return self._random.random() < CUT_SHARE
 
     # -- forwarding ----------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class Proxy:
 
 
 def _close(end: socket.socket) -> None:
-    # Both directions, so that a thread that waits for data learns of it.
+    # Shut down both directions, so that a thread that waits for data notices.
     with contextlib.suppress(OSError):
         end.shutdown(socket.SHUT_RDWR)
     with contextlib.suppress(OSError):

@@ -11,7 +11,7 @@ from tests.faults.clients import (
     SETTLE_SECONDS,
     Claimer,
     Client,
-    Keeper,
+    InventoryWriter,
     Mover,
     Placer,
     Reshaper,
@@ -37,16 +37,16 @@ def run(
     only: str | None = None,
     until_violated: bool = False,
 ) -> History:
-    """Let clients and faults fight for that long, and say what they saw.
+    """Let clients and faults work for so many seconds; what happened.
 
-    `only` is the name of the one fault there shall be.
+    `only` is the name of the only fault to inject.
     """
     history = History()
     database.renew()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roost-faults-")))
         workers = [_worker(number, database, folder, broken) for number in range(WORKERS)]
-        # The first one makes the tables.
+        # The first worker creates the tables.
         for worker in workers:
             stack.enter_context(worker)
             worker.wait_until_ready()
@@ -55,7 +55,7 @@ def run(
         claimers += [Placer(f"placer {n}", workers, history, seed) for n in range(PLACERS)]
         clients: list[Client] = [
             *claimers,
-            *(Keeper(host, workers, history, seed) for host in cloud.HOST_NAMES[:2]),
+            *(InventoryWriter(host, workers, history, seed) for host in cloud.HOST_NAMES[:2]),
             Reshaper("reshaper", workers, history, seed),
             Mover("mover", workers, history, seed),
             Watcher("watcher", workers, history, seed),

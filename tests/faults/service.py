@@ -1,4 +1,4 @@
-"""Workers of the service, each with a wire of its own to its database node."""
+"""Workers of the service, each with a connection of its own to a database node."""
 
 import os
 import signal
@@ -50,7 +50,7 @@ class Worker:
         self.proxy.__exit__(kind, error, traceback)
 
     def start(self) -> None:
-        """Start the process; who asks it at once has to wait."""
+        """Start the process, without waiting until it answers."""
         self.fault_point.unlink(missing_ok=True)
         command = [sys.executable, "-m", "tests.faults.worker", "--port", str(self.port)]
         url = self._database_url.format(port=self.proxy.port)
@@ -95,7 +95,7 @@ class Worker:
     # -- faults --------------------------------------------------------------------------------
 
     def _signal(self, number: signal.Signals) -> None:
-        # The whole group: the server and the process that answers.
+        # The whole group: the parent process and the one that serves.
         assert self._process is not None
         os.killpg(self._process.pid, number)
 

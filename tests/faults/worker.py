@@ -1,9 +1,9 @@
-"""`roost serve` with fail-points, and with parts that can be broken on purpose.
+"""`roost serve` with fault points, and with defects that can be built in.
 
-Run as `python -m tests.faults.worker --port ... --database ...`. ROOST_FAULT_POINT names a file.
-When it says "before" or "after", the process kills itself just before, or just after, its next
-COMMIT; when it says "late", that COMMIT comes late. ROOST_BROKEN names a part to
-break, to show that the fault test notices.
+Run as `python -m tests.faults.worker --port ... --database ...`. ROOST_FAULT_POINT names a file. If
+it contains "before" or "after", the process kills itself just before, or just after, its next
+COMMIT; if it contains "late", that COMMIT is delayed. ROOST_BROKEN names a defect to build in, to
+show that the fault test notices it.
 """
 
 import os
@@ -47,14 +47,14 @@ def _die(path: Path) -> None:
 
 
 def prepare() -> None:
-    """In the process that serves: its parent's changes do not reach it."""
+    """Runs in the process that serves, since changes in its parent do not reach it."""
     if "ROOST_FAULT_POINT" in os.environ:
         install_fault_point()
     if broken := os.environ.get("ROOST_BROKEN"):
         BREAKS[broken]()
 
 
-# Before it is replaced: in a process that was forked it is replaced already.
+# Saved before it is replaced: in a forked process it is replaced already.
 _load_worker = server.load_worker
 
 

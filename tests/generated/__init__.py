@@ -1,1 +1,1 @@
-"""Whatever is sent to a running server, the answer is never a server error."""
+"""No request, however strange, makes a running server answer with a server error."""

@@ -1,4 +1,4 @@
-"""A valid request for every route, and for every form that a body has had."""
+"""A valid request for every route, and for every form of body that the API has ever accepted."""
 
 import dataclasses
 import re
@@ -214,7 +214,7 @@ def _placements() -> Iterator[Valid]:
 
 
 def _events() -> Iterator[Valid]:
-    # The position before everything; nothing is waited for.
+    # The position before the first event; the server answers at once.
     yield get("/events")
     yield get("/events", NEWEST, ("after", "kA"), ("wait", "0"), ("tree", CN1), ("kind", "traits"))
 
@@ -257,7 +257,7 @@ def _candidates() -> Iterator[Valid]:
 
 
 def _extended_candidates() -> Iterator[Valid]:
-    """What is beyond the newest version."""
+    """Parameters that exist only beyond the newest microversion."""
     path = "/allocation_candidates"
     yield get(
         path,
@@ -302,11 +302,13 @@ def _extended_candidates() -> Iterator[Valid]:
 
 
 def _explanations() -> Iterator[Valid]:
-    asked = (("resources", "VCPU:9,MEMORY_MB:512"), ("required", f"{TRAIT},!{SHARING}"))
+    parameters = (("resources", "VCPU:9,MEMORY_MB:512"), ("required", f"{TRAIT},!{SHARING}"))
     groups = (("resources_A", "VCPU:1"), ("resources_B", f"{CLASS}:1"), ("isolate", "_A,_B"))
-    yield get("/allocation_candidates/explain", NEWEST, *asked, ("member_of", f"!{AGGREGATE_2}"))
-    yield get("/allocation_candidates/explain", NEWEST, *asked, *groups, ("tree", CN1))
-    yield get("/capacity", NEWEST, *asked, ("root_member_of", AGGREGATE_1))
+    yield get(
+        "/allocation_candidates/explain", NEWEST, *parameters, ("member_of", f"!{AGGREGATE_2}")
+    )
+    yield get("/allocation_candidates/explain", NEWEST, *parameters, *groups, ("tree", CN1))
+    yield get("/capacity", NEWEST, *parameters, ("root_member_of", AGGREGATE_1))
     yield get("/capacity", NEWEST, *groups, ("limit", "3"))
     body = {"groups": {"_A": {"resources": {"VCPU": 9}}}, "can_split": "VCPU"}
     yield post("/allocation_candidates/explain", {**body, "tree": CN1})

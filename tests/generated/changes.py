@@ -1,4 +1,4 @@
-"""Texts and JSON values that are changed in one place."""
+"""Mutations of texts and JSON values: each changes one place."""
 
 import re
 from collections.abc import Callable
@@ -11,11 +11,11 @@ from tests.generated.odd_json import Members
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
-# The numbers that lead to a part of a value: of items, and of members in their order.
+# The path to a part of a value: the position of an item or a member at each level.
 Place = tuple[int, ...]
 
-# A value may be changed several times. Without a bound, a list that is repeated a thousand times in
-# each of three changes would take all of the machine's memory.
+# A value may be mutated several times. Without a limit, a list that is repeated a thousand times in
+# each of three mutations would use up the memory of the machine.
 LIST_LENGTH_MAX = 10_000
 TEXT_LENGTH_MAX = 100_000
 
@@ -24,7 +24,7 @@ _SEPARATORS = re.compile(r"([,:!_-])")
 
 @st.composite
 def changed_text(draw: Draw, text: str) -> str:
-    """Another text, or the same with a part of it changed."""
+    """Another text, or this one with one part changed."""
     parts = _SEPARATORS.split(text)
     position = draw(st.integers(0, len(parts) - 1))
     match draw(st.sampled_from(("all", "part", "insert", "drop", "repeat", "case", "many"))):
@@ -46,7 +46,7 @@ def changed_text(draw: Draw, text: str) -> str:
 
 
 def places(value: Any, at: Place = ()) -> list[Place]:
-    """Where the parts of a value are, itself included."""
+    """The paths of all parts of a value, the value itself included."""
     if isinstance(value, dict):
         value = list(value.values())
     elif isinstance(value, Members):
@@ -58,7 +58,7 @@ def places(value: Any, at: Place = ()) -> list[Place]:
 
 
 def changed(value: Any, place: Place, change: Callable[[Any], Any]) -> Any:
-    """The value with one of its parts changed."""
+    """A copy of the value with one part changed."""
     if not place:
         return change(value)
     first, *rest = place
@@ -73,7 +73,7 @@ def changed(value: Any, place: Place, change: Callable[[Any], Any]) -> Any:
 
 @st.composite
 def changed_value(draw: Draw, value: Any) -> Any:
-    """Another value, or the same with a part of it changed."""
+    """Another value, or this one with one part changed."""
     if draw(st.integers(0, 3)) == 0:
         return draw(hostile.values)
     if isinstance(value, dict):
@@ -91,7 +91,7 @@ def changed_value(draw: Draw, value: Any) -> Any:
 
 @st.composite
 def changed_members(draw: Draw, members: Members) -> Members:
-    """An object with a member more, less, repeated, or under another key."""
+    """An object in which a member is added, removed, repeated or renamed."""
     extra = (draw(hostile.texts), draw(hostile.values))
     if not members:
         return Members([extra])
@@ -112,7 +112,7 @@ def changed_members(draw: Draw, members: Members) -> Members:
 
 @st.composite
 def changed_list(draw: Draw, items: list[Any]) -> list[Any]:
-    """A list with an item more or less, or many times as long."""
+    """A list in which an item is added or removed, or a list that is much longer."""
     match draw(st.sampled_from(("add", "drop", "repeat", "many"))):
         case "drop":
             return items[1:]

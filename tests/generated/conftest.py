@@ -1,4 +1,4 @@
-"""The servers that are asked, one for each kind of database."""
+"""The servers under test, one for each kind of database."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 from tests.generated.subject import Subject, statuses
 from tests.support.database_servers import DATABASES, MariaDB, PostgreSQL
 
-# Generated input goes to these; explicit examples always go to all of them.
+# Generated requests go to these databases; explicit examples always go to all of them.
 GENERATED_DATABASES = os.environ.get("ROOST_DATABASES", "sqlite").split(",")
 
 
@@ -19,7 +19,7 @@ GENERATED_DATABASES = os.environ.get("ROOST_DATABASES", "sqlite").split(",")
 def serve(database_url: str, folder: Path) -> Iterator[Subject]:
     with Subject(database_url, folder) as subject:
         yield subject
-        # A failure inside may have been answered politely.
+        # An exception inside the server may still have been answered with a well-formed error.
         assert not re.search("^Traceback", subject.server.output, re.MULTILINE)
 
 
@@ -52,7 +52,7 @@ def every_subject(request: pytest.FixtureRequest) -> Subject:
 
 @pytest.fixture(scope="session", params=GENERATED_DATABASES)
 def subject(request: pytest.FixtureRequest) -> Subject:
-    """A server for generated input, on the kinds of database that were asked for."""
+    """A server for generated requests, on each database that the environment selects."""
     return request.getfixturevalue(f"on_{request.param}")
 
 

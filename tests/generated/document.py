@@ -1,7 +1,7 @@
-"""The document that the server serves, with values that mean something to it.
+"""The OpenAPI document that the server serves, with meaningful values filled in.
 
-Its schemas allow any text for most parameters, and hardly any text would pass the next stage. So
-paths and parameters get the names of the small world, and the newest versions come first.
+Its schemas allow any text for most parameters, and hardly any text would get past the first check.
+So paths and parameters get the names of the small world, and the newest versions come first.
 """
 
 import copy
@@ -41,7 +41,7 @@ def make_document() -> dict[str, Any]:
         "required": True,
         "schema": {"enum": [f"placement {version}" for version in reversed(VERSIONS)]},
     }
-    # Every request comes with a token.
+    # Every request carries a token.
     del document["security"], document["components"]["securitySchemes"]
     for operations in document["paths"].values():
         for operation in operations.values():

@@ -1,4 +1,4 @@
-"""How much is generated, and whether it is the same each time."""
+"""How many examples are generated, and whether they are the same in every run."""
 
 import os
 
@@ -11,10 +11,10 @@ DETERMINISTIC = os.environ.get("CI") == "true"
 
 
 def example_settings(share: float) -> settings:
-    """Settings for a test that is one of many: its share of all examples."""
+    """Settings for a test that is one of several: it gets this share of all examples."""
     return settings(
         max_examples=max(1, round(EXAMPLE_COUNT * share)),
-        deadline=None,  # the machine may be busy, and time is not what these tests are about
+        deadline=None,  # the machine may be busy, and these tests do not measure time
         derandomize=DETERMINISTIC,
         print_blob=True,
         suppress_health_check=list(HealthCheck),

@@ -1,4 +1,4 @@
-"""Values that nobody should send: texts, numbers, and anything that JSON can say."""
+"""Values that no client should send: texts, numbers, and everything that JSON can express."""
 
 from typing import Any
 
@@ -122,7 +122,7 @@ values = st.one_of(
     st.recursive(scalars, _containers, max_leaves=4),
 )
 
-# Bodies that are no JSON, or not in UTF-8.
+# Bodies that are not JSON, or not UTF-8.
 raw_bodies = st.one_of(
     st.sampled_from(
         (

@@ -1,4 +1,4 @@
-"""Requests that are almost right: a valid one, changed in one place or in several."""
+"""Requests that are almost valid: a valid request, changed in one place or in several."""
 
 import dataclasses
 import re
@@ -55,12 +55,12 @@ OTHER_HEADERS = (
 
 @dataclasses.dataclass
 class Draft:
-    """A request that is still being changed."""
+    """A request that is being mutated."""
 
     method: bytes
-    segments: list[str]  # of the path
+    segments: list[str]  # segments of the path
     query: list[tuple[str, str]]
-    body: Any  # a value that is written as JSON, or bytes, or None for no body
+    body: Any  # None for no body, bytes are sent as they are, anything else is sent as JSON
     headers: dict[bytes, bytes]
     quoting: str = "usual"
     chunked: bool = False
@@ -95,7 +95,7 @@ def _quoted(text: str, quoting: str) -> str:
         case "lower":
             return quote(data, safe="").lower()
         case "nothing":
-            # Blanks would end the target, and lines the head.
+            # A blank would end the request target, and a line break the request head.
             return re.sub(r"[\s\0]", "+", text)
         case "latin-1":
             return quote(text.encode("latin-1", "replace"), safe="")
@@ -113,7 +113,7 @@ QUOTINGS = ("everything", "lower", "nothing", "latin-1", "broken", "overlong", "
 
 @st.composite
 def mutated(draw: Draw, valid: Sequence[Valid]) -> RawRequest:
-    """One of these requests, changed in one place or in several."""
+    """One of the valid requests, changed in one place or in several."""
     start = draw(st.sampled_from(valid))
     draft = Draft(
         start.method.encode(),
@@ -124,7 +124,7 @@ def mutated(draw: Draw, valid: Sequence[Valid]) -> RawRequest:
     )
     if start.body is not None:
         draft.headers[b"content-type"] = b"application/json"
-    # What a request is made of is changed more often than what is around it.
+    # Paths, queries and bodies are mutated more often than methods and headers.
     inside = [change_path_segment, *([change_body] * 6 if start.body is not None else [])]
     inside += [change_query] * (6 if start.query else 1)
     around = [change_path, change_method, change_version, change_header, change_form, change_body]
@@ -134,7 +134,7 @@ def mutated(draw: Draw, valid: Sequence[Valid]) -> RawRequest:
 
 
 # ---------------------------------------------------------------------------------------------
-# What surrounds a request
+# Methods, versions, headers, encodings and paths
 
 
 def change_method(draw: Draw, draft: Draft) -> None:
@@ -165,7 +165,7 @@ def change_header(draw: Draw, draft: Draft) -> None:
 
 
 def change_form(draw: Draw, draft: Draft) -> None:
-    """The same contents in another form."""
+    """Send the same request in another encoding."""
     match draw(st.sampled_from(("quoting", "chunked", "unescaped"))):
         case "quoting":
             draft.quoting = draw(st.sampled_from(QUOTINGS))

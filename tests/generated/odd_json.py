@@ -1,4 +1,4 @@
-"""JSON that may say more than Python's values can: repeated keys, and tokens that are no JSON."""
+"""JSON beyond what Python values express: repeated keys, and tokens that are not JSON."""
 
 import dataclasses
 import json
@@ -7,13 +7,13 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class Token:
-    """Written as it is."""
+    """Text that is written into the JSON document unquoted."""
 
     text: str
 
 
 class Members(list[tuple[str, Any]]):
-    """An object as a list of its members, whose keys may repeat."""
+    """An object as a list of members, in which a key may occur twice."""
 
 
 def write(value: Any, *, ascii_only: bool = True) -> str:

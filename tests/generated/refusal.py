@@ -1,4 +1,4 @@
-"""How one request is refused: with which status, and in which words."""
+"""A refused request: with which status, and with which words in the detail."""
 
 import dataclasses
 from typing import Any
@@ -13,12 +13,12 @@ JSON = b"application/json"
 
 @dataclasses.dataclass(frozen=True)
 class Refusal:
-    """One request, and what its refusal must say."""
+    """A request, the status of its answer, and words that the answer must contain."""
 
     title: str
     request: RawRequest
     status: int
-    words: tuple[str, ...]  # all of them are in the detail
+    words: tuple[str, ...]  # all of them must be in the detail
 
     def __str__(self) -> str:
         return self.title
@@ -45,12 +45,12 @@ def refusal(
 
 
 def provider(title: str, body: Any, *words: str, **options: Any) -> Refusal:
-    """A provider that cannot be created."""
+    """A request for a provider that cannot be created."""
     return refusal(f"provider: {title}", "POST /resource_providers", *words, body=body, **options)
 
 
 def inventory(title: str, fields: str, *words: str, **options: Any) -> Refusal:
-    """An inventory of VCPU, whose fields are given as JSON, that a provider cannot have."""
+    """A request for an inventory of VCPU that is not allowed; its fields are given as JSON."""
     head = f'{{"resource_provider_generation": {GENERATIONS[SPARE]}, "inventories": '
     return refusal(
         f"inventory: {title}",
@@ -62,13 +62,13 @@ def inventory(title: str, fields: str, *words: str, **options: Any) -> Refusal:
 
 
 def vcpu(title: str, field: str, value: str, *words: str) -> Refusal:
-    """One field of an inventory that is wrong."""
+    """A request for an inventory with one wrong field."""
     total = "" if field == "total" else '"total": 8, '
     return inventory(title, f'{{"VCPU": {{{total}"{field}": {value}}}}}', field, "VCPU", *words)
 
 
 def claim(title: str, resources: str, *words: str, **options: Any) -> Refusal:
-    """Resources, given as JSON, that a consumer cannot take from a provider."""
+    """A claim that is not allowed; its resources are given as JSON."""
     body = write(consumer_body(CONSUMER_NEW, allocations={CN2: {"resources": "HERE"}}))
     return refusal(
         f"claim: {title}",
@@ -80,7 +80,7 @@ def claim(title: str, resources: str, *words: str, **options: Any) -> Refusal:
 
 
 def consumer(title: str, *words: str, **changes: Any) -> Refusal:
-    """A consumer of whom one field is wrong."""
+    """A claim with one wrong field of the consumer."""
     return refusal(
         f"consumer: {title}",
         f"PUT /allocations/{CONSUMER_NEW}",
@@ -90,5 +90,5 @@ def consumer(title: str, *words: str, **changes: Any) -> Refusal:
 
 
 def candidates(title: str, query: str, *words: str, **options: Any) -> Refusal:
-    """A query for candidates that makes no sense."""
+    """A query for candidates that is not allowed."""
     return refusal(f"candidates: {title}", f"GET /allocation_candidates?{query}", *words, **options)

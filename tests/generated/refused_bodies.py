@@ -1,4 +1,4 @@
-"""Bodies that are refused, in words that name the field and say what was expected."""
+"""Bodies that are refused with words that name the field and say what was expected."""
 
 from tests.generated.refusal import JSON, claim, consumer, inventory, provider, refusal, vcpu
 from tests.generated.small_world import CN1, CN2, CONSUMER_NEW, GENERATIONS, SPARE, consumer_body
@@ -297,12 +297,12 @@ CLAIM_REFUSALS = (
     ),
 )
 
-# One UUID in two spellings is one provider.
+# Two spellings of one UUID name the same provider.
 _TWICE = {
     CN2: {"resources": {"VCPU": 1}},
     CN2.upper(): {"resources": {"MEMORY_MB": 512}},
 }
-_STOCK = {
+_INVENTORIES = {
     "inventories": {"VCPU": {"total": 1}},
     "resource_provider_generation": GENERATIONS[SPARE],
 }
@@ -339,14 +339,14 @@ SPELLING_REFUSALS = (
         "reshaper: a provider twice in inventories",
         "POST /reshaper",
         f"resource provider {SPARE} is given twice",
-        body={"inventories": {SPARE: _STOCK, SPARE.upper(): _STOCK}, "allocations": {}},
+        body={"inventories": {SPARE: _INVENTORIES, SPARE.upper(): _INVENTORIES}, "allocations": {}},
     ),
     refusal(
         "reshaper: a provider twice in allocations",
         "POST /reshaper",
         f"resource provider {CN2} is given twice",
         body={
-            "inventories": {SPARE: _STOCK},
+            "inventories": {SPARE: _INVENTORIES},
             "allocations": {CONSUMER_NEW: consumer_body(CONSUMER_NEW, allocations=_TWICE)},
         },
     ),

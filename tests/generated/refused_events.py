@@ -1,4 +1,4 @@
-"""Questions about events that are refused."""
+"""Requests for events that are refused."""
 
 from tests.generated.refusal import Refusal, refusal
 

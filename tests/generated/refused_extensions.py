@@ -1,4 +1,4 @@
-"""Extensions that are asked for in a wrong way: refused in words that name what is wrong."""
+"""Wrong uses of the extensions: refused with words that name what is wrong."""
 
 import base64
 import json

@@ -10,7 +10,7 @@ _VCPU = "resources=VCPU:1"
 
 
 def _placement(title: str, *words: str, status: int = 400, **changes: Any) -> Refusal:
-    """A placement of one new consumer in which something is otherwise; None leaves it out."""
+    """A placement of one new consumer with other fields; None removes a field."""
     body = {"query": _VCPU, "consumers": {CONSUMER_NEW: _OWNER}, **changes}
     body = {name: value for name, value in body.items() if value is not None}
     return refusal(f"placement: {title}", "POST /placements", *words, status=status, body=body)

@@ -1,4 +1,4 @@
-"""Queries and headers that are refused, in words that name the parameter and what was expected."""
+"""Queries and headers that are refused with words that name the parameter and what was expected."""
 
 from tests.generated.refusal import candidates, refusal
 

@@ -1,4 +1,4 @@
-"""A small cloud that has one of everything, and how it is put back after each change.
+"""A small cloud with one of everything, and the code that restores it after a change.
 
 cn1            VCPU, MEMORY_MB; two traits; in aggregate 1; consumer 1 holds some
 └── cn1_numa0  CUSTOM_MAGIC
@@ -46,14 +46,14 @@ ALLOCATIONS: Mapping[str, Mapping[str, Mapping[str, int]]] = {
     CONSUMER_2: {CN2: {"VCPU": 1}},
 }
 
-# Every write above, and every consumer, counts one.
+# Each write above and each consumer raises the generation by one.
 GENERATIONS = {
     uuid: sum(uuid in each for each in (INVENTORIES, TRAITS, AGGREGATES, *ALLOCATIONS.values()))
     for uuid in PROVIDERS
 }
 CONSUMER_GENERATION = 1
 
-# What shows most of the world, however it was changed.
+# Reads that together show most of the world, whatever the last write changed.
 READS = (
     "/resource_providers?resources=VCPU:1",
     f"/resource_providers/{CN1}/inventories",
@@ -67,12 +67,12 @@ READS = (
     "/allocation_candidates?resources=MEMORY_MB:1,DISK_GB:10&limit=50",
 )
 
-# Sends a request with a body, and gives back the body of the answer; raises if it is refused.
+# Sends a request, returns the body of the answer, and raises if the request is refused.
 Ask = Callable[..., Any]
 
 
-def rebuild(ask: Ask) -> None:
-    """Make the world what it was, whatever it is now."""
+def restore(ask: Ask) -> None:
+    """Restore the world, whatever state it is in."""
     _clear(ask)
     for name in (TRAIT, TRAIT_UNUSED):
         ask("PUT", f"/traits/{name}")
@@ -129,7 +129,7 @@ def _clear(ask: Ask) -> None:
 def consumer_body(
     consumer: str, generation: int | None = None, **changes: object
 ) -> dict[str, Any]:
-    """What one consumer shall hold, in the form of the newest version."""
+    """A body that sets the allocations of one consumer, in the form of the newest version."""
     held = ALLOCATIONS.get(consumer, {CN2: {"VCPU": 1}})
     return {
         "allocations": {uuid: {"resources": dict(amounts)} for uuid, amounts in held.items()},

@@ -1,4 +1,4 @@
-"""A running server with the small world in it, and what every answer of it must be like."""
+"""A running server that holds the small world, and checks that every answer must pass."""
 
 import json
 from collections import Counter
@@ -13,17 +13,17 @@ from tests.generated.wire import Answer, RawRequest, send
 from tests.support.roost_server import RoostServer
 
 TOKEN = (b"x-auth-token", b"admin")
-# The reshaper is for services.
+# Only services may use the reshaper.
 ROLES = (b"x-roles", b"admin,service")
 VERSION_NEWEST = "1.39"
 SINCE_CODE = (1, 23)
 
 EXPLANATION_END = "\n\n "
 
-# How often each status was the answer, for the summary of a test run.
+# The number of answers with each status, for the summary of the test run.
 statuses: Counter[int] = Counter()
 
-# Nothing here is worth waiting for a disk.
+# The data is worthless after the test, so waiting for a disk would only cost time.
 ENVIRONMENT = {"OS_PLACEMENT_DATABASE__SQLITE_SYNCHRONOUS": "false"}
 
 
@@ -34,7 +34,7 @@ def version_header(version: str) -> tuple[bytes, bytes]:
 def plain_request(
     method: str, target: str, body: object = None, version: str = VERSION_NEWEST
 ) -> RawRequest:
-    """A request as well-behaved clients send it."""
+    """A request as a well-behaved client sends it."""
     headers = (TOKEN, ROLES, version_header(version))
     if body is None:
         return RawRequest(method.encode(), target.encode(), headers)
@@ -54,11 +54,11 @@ class Subject:
         self._opened = ExitStack()
 
     def __enter__(self) -> Self:
-        # The server ends even if the world cannot be built, or the tables cannot be closed.
+        # The server stops even if the world cannot be built or the tables cannot be closed.
         with ExitStack() as stack:
             stack.enter_context(self.server)
             stack.enter_context(self._tables)
-            self.rebuild()
+            self.restore()
             self._opened = stack.pop_all()
         return self
 
@@ -70,8 +70,8 @@ class Subject:
     ) -> None:
         self._opened.close()
 
-    def rebuild(self) -> None:
-        small_world.rebuild(self._ask)
+    def restore(self) -> None:
+        small_world.restore(self._ask)
         self._expected = self._tables.digest()
 
     def _ask(self, method: str, target: str, body: object = None) -> Any:
@@ -83,33 +83,33 @@ class Subject:
         return send(self.server.port, request)
 
     def check(self, request: RawRequest) -> Answer:
-        """Send anything: it is answered properly, and a refusal changes nothing.
+        """Send a request; it must be answered properly, and a refusal must not change any table.
 
-        Afterwards the world is what it was before.
+        Afterwards the world is restored.
         """
         answer = self.send(request)
         check_answer(request, answer)
-        self.settle(request.method, answer.status)
+        self.check_tables_and_restore(request.method, answer.status)
         return answer
 
-    def settle(self, method: bytes, status: int) -> None:
-        """Check that only an accepted write has changed a table, and did no harm; and undo it."""
+    def check_tables_and_restore(self, method: bytes, status: int) -> None:
+        """Check that only an accepted write changed a table; then restore the world."""
         statuses[status] += 1
         if self._tables.digest() == self._expected:
             return
         for target in small_world.READS:
-            # A provider may be gone, but what is left can be read.
+            # The write may have deleted a provider; what is left must be readable.
             assert self.send(plain_request("GET", target)).status in (200, 404), target
-        self.rebuild()
+        self.restore()
         assert status < 300, f"a table changed although {status} was answered"
         assert method not in (b"GET", b"HEAD"), "a table changed by reading"
 
 
 def check_answer(request: RawRequest, answer: Answer) -> None:
-    """Not a server error; and an error has the documented form."""
+    """The answer is not a server error, and an error has the documented form."""
     assert 200 <= answer.status < 500, answer
     if not answer.is_from_roost:
-        # As good a refusal as any, of what is not HTTP.
+        # The HTTP server may refuse what is not HTTP.
         assert answer.status >= 400, answer
         assert not request.is_http, f"roost never saw this request: {answer}"
         return
@@ -121,7 +121,7 @@ def check_answer(request: RawRequest, answer: Answer) -> None:
     if answer.headers["content-type"] == "application/json":
         check_error(answer)
     else:
-        # Other forms are for those who ask for them.
+        # Only a client that asks for another form gets one.
         assert request.header(b"accept") not in (None, b"*/*", b"application/json"), answer
         assert answer.headers["content-type"] in (
             "text/html; charset=UTF-8",
@@ -133,7 +133,7 @@ def check_answer(request: RawRequest, answer: Answer) -> None:
 def check_error(answer: Answer) -> None:
     body = json.loads(answer.body)
     if answer.status == 401:
-        # Authentication has its own form.
+        # Errors of the authentication middleware have a form of their own.
         assert set(body) == {"message", "code", "title"}, body
         return
     assert set(body) == {"errors"}, body

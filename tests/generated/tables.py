@@ -1,4 +1,4 @@
-"""A digest of every table that Placement knows, read past the server that writes them."""
+"""A digest of every table of Placement, read directly from the database."""
 
 import hashlib
 from types import TracebackType
@@ -15,7 +15,7 @@ class Tables:
 
     def __init__(self, database_url: str) -> None:
         self._engine = sa.create_engine(make_url(database_url), isolation_level="AUTOCOMMIT")
-        # SQLite counts the commits of others, so that most of the time nothing has to be read.
+        # SQLite counts the commits of other connections, so usually nothing has to be read.
         self._counts_commits = self._engine.dialect.name == "sqlite"
         self._commits = -1
         self._digest = ""
@@ -34,7 +34,7 @@ class Tables:
         self._engine.dispose()
 
     def digest(self) -> str:
-        """Equal for equal contents, whatever the order of the rows."""
+        """The digest is equal for equal contents, whatever the order of the rows."""
         if self._counts_commits:
             commits = self._connection.exec_driver_sql("PRAGMA data_version").scalar_one()
             if commits == self._commits:

@@ -1,4 +1,4 @@
-"""The requests that others are made from are good, and there is one for every route."""
+"""The requests that mutations start from are valid, and there is one for every route."""
 
 import re
 from typing import Any
@@ -55,7 +55,7 @@ def test_a_valid_query_is_documented(valid: Valid) -> None:
 
 
 def documented(valid: Valid) -> dict[str, Any]:
-    """What the document says of the route that serves a request."""
+    """The operation of the OpenAPI document that describes a request."""
     (route,) = (route for route in ROUTES if valid.is_served_by(route))
     return dict(DOCUMENT["paths"][route.path][route.method.lower()])
 

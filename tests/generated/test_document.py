@@ -1,4 +1,4 @@
-"""Requests that are made from the OpenAPI document of the API, valid ones and others."""
+"""Requests that are generated from the OpenAPI document, valid ones and invalid ones."""
 
 import schemathesis
 from schemathesis import Case
@@ -12,7 +12,7 @@ from tests.support.headers import ADMIN
 
 DOCUMENT = schemathesis.openapi.from_dict(make_document())
 DOCUMENT.config.generation.update(deterministic=DETERMINISTIC)
-# Every boundary of every schema, in turn: thousands of requests, for a long run.
+# Every boundary of every schema: thousands of requests, so only in a long run.
 DOCUMENT.config.phases.coverage.enabled = LONG
 
 
@@ -25,4 +25,4 @@ def test_requests_from_the_document(case: Case, subject: Subject) -> None:
     answer = Answer(response.status_code, headers, response.content)
     if answer.status >= 400 and answer.is_from_roost:
         check_error(answer)
-    subject.settle(case.method.encode(), answer.status)
+    subject.check_tables_and_restore(case.method.encode(), answer.status)

@@ -1,4 +1,4 @@
-"""Requests that are right, and very long: databases limit what one statement may hold."""
+"""Valid requests that are very long: databases limit the size of a statement."""
 
 import json
 import uuid
@@ -15,26 +15,26 @@ CONDITION_COUNT = 1100
 NAME_COUNT = 66_000
 
 
-def test_many_consumers_come_and_go(on_sqlite: Subject) -> None:
+def test_many_consumers_are_written_in_one_request(on_sqlite: Subject) -> None:
     consumers = [str(uuid.UUID(int=number + 1)) for number in range(CONDITION_COUNT)]
     inventory = {
         "inventories": {"VCPU": {"total": CONDITION_COUNT}},
         "resource_provider_generation": 0,
     }
     held = {SPARE: {"resources": {"VCPU": 1}}}
-    come = {each: consumer_body(each, allocations=held) for each in consumers}
-    go = {each: consumer_body(each, 1, allocations={}) for each in consumers}
+    claims = {each: consumer_body(each, allocations=held) for each in consumers}
+    removals = {each: consumer_body(each, 1, allocations={}) for each in consumers}
     requests = [
         plain_request("PUT", f"/resource_providers/{SPARE}/inventories", inventory),
-        plain_request("POST", "/allocations", come),
-        plain_request("POST", "/allocations", go),
+        plain_request("POST", "/allocations", claims),
+        plain_request("POST", "/allocations", removals),
     ]
     statuses = [on_sqlite.send(request).status for request in requests]
-    on_sqlite.rebuild()
+    on_sqlite.restore()
     assert statuses == [200, 204, 204]
 
 
-def test_many_unknown_traits(on_postgresql: Subject) -> None:
+def test_many_unknown_traits_are_refused(on_postgresql: Subject) -> None:
     names = [f"CUSTOM_{number}" for number in range(NAME_COUNT)]
     body = {"traits": names, "resource_provider_generation": 0}
     request = plain_request("PUT", f"/resource_providers/{SPARE}/traits", body)
@@ -45,12 +45,12 @@ def test_many_unknown_traits(on_postgresql: Subject) -> None:
 
 @pytest.fixture
 def own_sqlite(tmp_path: Path) -> Iterator[Subject]:
-    """For a test that leaves more behind than is worth undoing."""
+    """A server of its own, for a test that leaves too much behind to restore."""
     with Subject(f"sqlite:///{tmp_path / 'roost.db'}", tmp_path) as subject:
         yield subject
 
 
-def test_many_custom_classes(own_sqlite: Subject) -> None:
+def test_an_inventory_of_many_custom_classes(own_sqlite: Subject) -> None:
     names = [f"CUSTOM_N{number}" for number in range(CONDITION_COUNT)]
     for name in names:
         own_sqlite.send(plain_request("PUT", f"/resource_classes/{name}"))

@@ -1,4 +1,4 @@
-"""Requests that are almost right."""
+"""Requests that are almost valid."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ CANDIDATES = [valid for valid in VALID if valid.path == "/allocation_candidates"
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
-def test_almost_right_requests(subject: Subject, route: Route) -> None:
+def test_almost_valid_requests(subject: Subject, route: Route) -> None:
     valid = [each for each in VALID if each.is_served_by(route)]
 
     @example_settings(share=1 / 20)
@@ -27,5 +27,5 @@ def test_almost_right_requests(subject: Subject, route: Route) -> None:
 
 @example_settings(share=1)
 @given(request=mutated(CANDIDATES))
-def test_almost_right_queries_for_candidates(subject: Subject, request: RawRequest) -> None:
+def test_almost_valid_queries_for_candidates(subject: Subject, request: RawRequest) -> None:
     subject.check(request)

@@ -1,4 +1,4 @@
-"""Explicit examples of what is refused, on every kind of database."""
+"""Explicit examples of refused requests, on every kind of database."""
 
 import json
 
@@ -28,7 +28,9 @@ def test_a_refusal_says_what_is_wrong(every_subject: Subject, refusal: Refusal) 
 
 
 @pytest.mark.parametrize("amount", [2**31, 2**63 - 1])
-def test_more_than_anybody_has_is_no_mistake(every_subject: Subject, amount: int) -> None:
+def test_a_request_for_more_than_any_provider_has_is_valid(
+    every_subject: Subject, amount: int
+) -> None:
     answer = every_subject.check(
         plain_request("GET", f"/allocation_candidates?resources=VCPU:{amount}")
     )
@@ -37,7 +39,7 @@ def test_more_than_anybody_has_is_no_mistake(every_subject: Subject, amount: int
 
 
 @pytest.mark.parametrize("length", [b"nope", b"-1", b"1.5", b"9" * 40])
-def test_a_length_that_is_none(on_sqlite: Subject, length: bytes) -> None:
+def test_a_malformed_content_length_is_refused(on_sqlite: Subject, length: bytes) -> None:
     """The HTTP server refuses these before roost sees them, which is as good."""
     headers = (TOKEN, (b"content-type", b"application/json"), (b"content-length", length))
     assert on_sqlite.send(RawRequest(b"POST", b"/resource_providers", headers)).status == 400

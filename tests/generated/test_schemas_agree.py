@@ -1,4 +1,4 @@
-"""The fast validator of a body and the exact one agree."""
+"""The fast validator of a body and the exact one accept the same bodies."""
 
 import json
 from typing import Any
@@ -35,7 +35,7 @@ CONSUMER = {
     "consumer_type": "INSTANCE",
 }
 LIST = [{"resource_provider": {"uuid": OTHER}, "resources": {"VCPU": 1}}]
-STOCK = {"resource_provider_generation": 1, "inventories": {"VCPU": INVENTORY}}
+INVENTORIES = {"resource_provider_generation": 1, "inventories": {"VCPU": INVENTORY}}
 
 BODIES: list[tuple[Schema, Any]] = [
     (allocations.put(VERSION_MAX), CONSUMER),
@@ -43,9 +43,9 @@ BODIES: list[tuple[Schema, Any]] = [
     (allocations.post(VERSION_MAX), {UUID: CONSUMER}),
     (
         allocations.reshape(VERSION_MAX),
-        {"inventories": {UUID: STOCK}, "allocations": {OTHER: CONSUMER}},
+        {"inventories": {UUID: INVENTORIES}, "allocations": {OTHER: CONSUMER}},
     ),
-    (inventories.PUT_ALL, STOCK),
+    (inventories.PUT_ALL, INVENTORIES),
     (inventories.PUT_ONE, {**INVENTORY, "resource_provider_generation": 1}),
     (aggregates.put(VERSION_MAX), {"aggregates": [UUID, OTHER], "resource_provider_generation": 1}),
     (aggregates.put(Version(1, 1)), [UUID, OTHER]),
@@ -64,14 +64,16 @@ def is_accepted(schema: Schema, body: Any) -> tuple[bool, bool]:
 
 
 @pytest.mark.parametrize(("schema", "body"), BODIES)
-def test_valid_bodies(schema: Schema, body: Any) -> None:
+def test_both_validators_accept_a_valid_body(schema: Schema, body: Any) -> None:
     assert is_accepted(schema, json.loads(json.dumps(body))) == (True, True)
 
 
 @pytest.mark.parametrize(("schema", "body"), BODIES)
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
-def test_changed_bodies(schema: Schema, body: Any, data: st.DataObject) -> None:
+def test_both_validators_agree_on_a_changed_body(
+    schema: Schema, body: Any, data: st.DataObject
+) -> None:
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.sampled_from(places(body)))
         body = changed(body, place, lambda value: data.draw(changed_value(value)))
@@ -80,7 +82,7 @@ def test_changed_bodies(schema: Schema, body: Any, data: st.DataObject) -> None:
     except HttpError:
         return
     quick, exact = is_accepted(schema, read)
-    # Of a float too large for an integer they think differently; then only the exact one is asked.
+    # The two differ on floats too large for an integer; roost then asks the exact one alone.
     assert quick == exact or any(is_huge(number) for number in numbers(read))
 
 

@@ -1,4 +1,4 @@
-"""HTTP/1.1 byte by byte: a client that also sends what a well-behaved client would not."""
+"""HTTP/1.1 byte by byte: a client that also sends what a well-behaved client never would."""
 
 import contextlib
 import dataclasses
@@ -13,7 +13,7 @@ _TARGET = re.compile(rb"/[A-Za-z0-9._~:/?@!$&'()*+,;=%-]*")
 _HEADER_NAME = _METHOD
 _HEADER_VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 
-# A server limits how long the head of a request may be, and answers longer ones by itself.
+# The server limits the length of a request head, and answers a longer one itself.
 _HEAD_BYTES_MAX = 60_000
 
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -21,17 +21,17 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 @dataclasses.dataclass(frozen=True)
 class RawRequest:
-    """One request as it goes over the wire."""
+    """One request as it is sent."""
 
     method: bytes
     target: bytes
     headers: Headers
     body: bytes | None = None
-    chunked: bool = False  # the body is sent in chunks, without its length
+    chunked: bool = False  # send the body in chunks, without Content-Length
 
     @property
     def is_http(self) -> bool:
-        """Whether this is HTTP at all; else the server may refuse it before roost sees it."""
+        """Whether this is HTTP at all; if not, the server may refuse it before roost sees it."""
         return (
             _METHOD.fullmatch(self.method) is not None
             and _TARGET.fullmatch(self.target) is not None
@@ -78,11 +78,11 @@ class Answer:
 
 
 def send(port: int, request: RawRequest) -> Answer:
-    """The answer, over a connection of its own; raises if the server hangs up without one."""
+    """Send a request over a new connection; raises if the server closes it without an answer."""
     with contextlib.closing(
         socket.create_connection(("127.0.0.1", port), ANSWER_SECONDS_MAX)
     ) as connection:
-        # A server that refuses the head may hang up before it has read the rest, and says why.
+        # A server that refuses the head may close the connection before it has read the rest.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             connection.sendall(request.head + request.content)
         method = request.method.decode("latin-1")

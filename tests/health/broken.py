@@ -1,4 +1,4 @@
-"""A small cloud in the tables, and ways to break it."""
+"""A small cloud in the tables, and statements that break it."""
 
 from collections.abc import Mapping
 
@@ -43,7 +43,7 @@ _PROVIDER = (
     " (id, uuid, name, generation, root_provider_id, parent_provider_id) VALUES"
 )
 
-# For each kind of finding: a statement that breaks the healthy cloud, and what is then found wrong.
+# For each kind of finding: a statement that breaks the healthy cloud, and the subjects found.
 BREAKS: Mapping[FindingKind, tuple[str, set[str]]] = {
     FindingKind.LOOP: (
         f"{_PROVIDER} (11, 'l1', 'l1', 0, 11, 12), (12, 'l2', 'l2', 0, 11, 11)",
@@ -75,7 +75,7 @@ BREAKS: Mapping[FindingKind, tuple[str, set[str]]] = {
 }
 _TRAIT = "INSERT INTO resource_provider_traits (resource_provider_id, trait_id) VALUES"
 _MEMBER = "INSERT INTO resource_provider_aggregates (resource_provider_id, aggregate_id) VALUES"
-# Statements for the other rows that can point to nothing, and the subjects of the findings.
+# Statements for all other rows that can refer to nothing, and the subjects found.
 DANGLING = {
     f"{_TRAIT} (556, 1)": "resource_provider_traits.resource_provider_id 556",
     f"{_TRAIT} (1, 99999)": "resource_provider_traits.trait_id 99999",
@@ -101,7 +101,7 @@ def make_cloud(url: str) -> Store:
 
 
 def write(engine: Engine, *statements: str) -> None:
-    """Execute statements that the foreign keys forbid."""
+    """Execute statements that the foreign keys would forbid."""
     with engine.connect() as connection:
         _disable_foreign_keys(connection)
         for statement in statements:

@@ -58,8 +58,8 @@ def test_every_kind_is_broken_here_and_repaired_where_that_is_safe() -> None:
     assert set(REPAIRS) == REPAIRED == {kind for kind in FindingKind if kind.repair}
 
 
-def test_everything_at_once(store: Store, database_url: str) -> None:
-    """On each kind of database, while a service runs."""
+def test_all_kinds_are_found_and_repaired_together(store: Store, database_url: str) -> None:
+    """Everything is broken and repaired on each kind of database, while a service runs."""
     assert findings_of(store) == []
     write(store.engine, *(statement for statement, _ in BREAKS.values()), *DANGLING)
     running = Roost(Store.open(database_url), Settings())
@@ -74,7 +74,7 @@ def test_everything_at_once(store: Store, database_url: str) -> None:
         assert repair(store, kind, INCOMPLETE) > 0 or kind is FindingKind.WRONG_ROOT
     left = by_kind(findings_of(store))
     assert left == {kind: each for kind, each in expected.items() if kind not in REPAIRED}
-    # A second run writes nothing.
+    # A second repair writes nothing.
     assert [repair(store, kind, INCOMPLETE) for kind in REPAIRS] == [0] * len(REPAIRS)
     with running.current_index() as index:
         assert index.contents() == contents(store)
@@ -83,7 +83,7 @@ def test_everything_at_once(store: Store, database_url: str) -> None:
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("kind", BREAKS)
-def test_one_kind(store: Store, kind: FindingKind) -> None:
+def test_each_kind_is_found_alone(store: Store, kind: FindingKind) -> None:
     statement, subjects = BREAKS[kind]
     write(store.engine, statement)
     assert by_kind(findings_of(store)) == {kind: subjects}
@@ -99,26 +99,26 @@ class TestRepairs:
     def query(self, store: Store, statement: str) -> list[Any]:
         return store.look(lambda connection: connection.execute(sa.text(statement)).all())
 
-    def test_roots(self, store: Store) -> None:
+    def test_roots_are_set(self, store: Store) -> None:
         write(store.engine, BREAKS[FindingKind.WRONG_ROOT][0])
         repair(store, FindingKind.WRONG_ROOT, INCOMPLETE)
         roots = "SELECT id, root_provider_id FROM resource_providers ORDER BY id"
         assert self.query(store, roots) == [(1, 1), (2, 1), (3, 1), (4, 4)]
 
-    def test_parents(self, store: Store) -> None:
+    def test_missing_parents_are_removed(self, store: Store) -> None:
         write(store.engine, BREAKS[FindingKind.MISSING_PARENT][0])
         repair(store, FindingKind.MISSING_PARENT, INCOMPLETE)
         lost = "SELECT root_provider_id, parent_provider_id FROM resource_providers WHERE id = 21"
         assert self.query(store, lost) == [(21, None)]
 
-    def test_consumers(self, store: Store) -> None:
+    def test_unknown_consumers_are_added(self, store: Store) -> None:
         write(store.engine, BREAKS[FindingKind.UNKNOWN_CONSUMER][0])
         assert repair(store, FindingKind.UNKNOWN_CONSUMER, INCOMPLETE) == 1
         added = store.reads.consumer("stranger")
         assert added is not None
         assert (added.project_id, added.user_id, added.generation) == ("somebody", "nobody", 0)
 
-    def test_owners(self, store: Store) -> None:
+    def test_missing_owners_are_set(self, store: Store) -> None:
         write(store.engine, BREAKS[FindingKind.NO_OWNER][0])
         assert store.reads.consumer("second") is None
         repair(store, FindingKind.NO_OWNER, INCOMPLETE)
@@ -148,32 +148,34 @@ class TestIndex:
         changed = msgspec.structs.replace(tables, **changes)
         return [f"{each.subject}: {each.detail}" for each in compare_index(index, changed, set())]
 
-    def test_equal(self, index_and_tables: tuple[Index, TableContents]) -> None:
+    def test_an_equal_index_has_no_findings(
+        self, index_and_tables: tuple[Index, TableContents]
+    ) -> None:
         assert self.differences(*index_and_tables) == []
 
-    def test_provider(self, index_and_tables: tuple[Index, TableContents]) -> None:
+    def test_another_provider(self, index_and_tables: tuple[Index, TableContents]) -> None:
         index, tables = index_and_tables
         moved = {**tables.providers, "card": ("card", 9, "host")}
         assert self.differences(index, tables, providers=moved) == [
             "card: provider: served card 1 numa, in the tables card 9 host"
         ]
 
-    def test_usage(self, index_and_tables: tuple[Index, TableContents]) -> None:
+    def test_another_usage(self, index_and_tables: tuple[Index, TableContents]) -> None:
         index, tables = index_and_tables
         more = {**tables.inventories, ("host", "VCPU"): (8, 0, 1, 8, 1, 2.0, 5)}
         assert self.differences(index, tables, inventories=more) == [
             "host: inventory VCPU: served 8 0 1 8 1 2.0 4, in the tables 8 0 1 8 1 2.0 5"
         ]
 
-    def test_inventory_that_is_not_served(
-        self, index_and_tables: tuple[Index, TableContents]
-    ) -> None:
+    def test_a_missing_inventory(self, index_and_tables: tuple[Index, TableContents]) -> None:
         index, tables = index_and_tables
         more = {**tables.inventories, ("card", "VCPU"): (8, 0, 1, 8, 1, 2.0, 0)}
         [text] = self.differences(index, tables, inventories=more)
         assert text == "card: inventory VCPU: served nothing, in the tables 8 0 1 8 1 2.0 0"
 
-    def test_traits_and_aggregates(self, index_and_tables: tuple[Index, TableContents]) -> None:
+    def test_other_traits_and_aggregates(
+        self, index_and_tables: tuple[Index, TableContents]
+    ) -> None:
         index, tables = index_and_tables
         sets = {"traits": frozenset([("numa", "CUSTOM_A"), *tables.traits])}
         assert self.differences(index, tables, **sets) == [
@@ -184,7 +186,7 @@ class TestIndex:
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_the_number_of_statements_does_not_follow_the_cloud(store: Store) -> None:
+def test_the_number_of_statements_does_not_depend_on_the_cloud(store: Store) -> None:
     counts = []
     for size in (0, 300):
         rows = ", ".join(f"({id}, 'x{id}', 'x{id}', 0)" for id in range(1000, 1000 + size))
@@ -206,7 +208,7 @@ def test_the_number_of_statements_does_not_follow_the_cloud(store: Store) -> Non
 
 
 class TestProgram:
-    """As an operator runs it."""
+    """The command as an operator runs it."""
 
     @pytest.fixture
     def url(self, tmp_path: Path) -> str:
@@ -215,10 +217,10 @@ class TestProgram:
         return url
 
     def run(self, url: str, *arguments: str) -> Result:
-        """Runs it in this process, which takes a tenth of the time."""
+        """Run the command in this process, which takes a tenth of the time."""
         return CliRunner().invoke(roost, ["db", "check", "--database", url, *arguments])
 
-    def break_it(self, url: str, *kinds: FindingKind) -> None:
+    def break_cloud(self, url: str, *kinds: FindingKind) -> None:
         store = Store.open(url)
         write(store.engine, *(BREAKS[kind][0] for kind in kinds))
         store.dispose()
@@ -229,7 +231,7 @@ class TestProgram:
         assert "nothing found" in done.stdout
 
     def test_something_found(self, url: str) -> None:
-        self.break_it(url, FindingKind.OVER_CAPACITY, FindingKind.ORPHANED_CONSUMER)
+        self.break_cloud(url, FindingKind.OVER_CAPACITY, FindingKind.ORPHANED_CONSUMER)
         done = self.run(url)
         assert (done.exit_code, done.stderr) == (1, "")
         assert "VCPU: 17 used of 16" in done.stdout
@@ -238,7 +240,7 @@ class TestProgram:
         assert "\x1b" not in done.stdout
 
     def test_json_and_fix(self, url: str) -> None:
-        self.break_it(url, FindingKind.OVER_CAPACITY, FindingKind.ORPHANED_CONSUMER)
+        self.break_cloud(url, FindingKind.OVER_CAPACITY, FindingKind.ORPHANED_CONSUMER)
         found = json.loads(self.run(url, "--json").stdout)
         assert {each["kind"] for each in found["findings"]} == {
             "over_capacity",
@@ -252,7 +254,7 @@ class TestProgram:
         assert found["findings"][0]["repair"] is None
 
     def test_everything_repaired(self, url: str) -> None:
-        self.break_it(url, FindingKind.ORPHANED_CONSUMER)
+        self.break_cloud(url, FindingKind.ORPHANED_CONSUMER)
         done = self.run(url, "--fix", "--yes")
         assert done.exit_code == 0
         assert "repaired: remove the records (1 rows)" in done.stdout
@@ -260,8 +262,10 @@ class TestProgram:
 
     @pytest.mark.parametrize(("answer", "exit_code"), [("n", 1), ("y", 0)])
     @pytest.mark.process
-    def test_asks_on_a_terminal(self, url: str, answer: str, exit_code: int) -> None:
-        self.break_it(url, FindingKind.ORPHANED_CONSUMER)
+    def test_asks_for_confirmation_on_a_terminal(
+        self, url: str, answer: str, exit_code: int
+    ) -> None:
+        self.break_cloud(url, FindingKind.ORPHANED_CONSUMER)
         terminal, end = pty.openpty()
         os.write(terminal, f"{answer}\n".encode())
         done = subprocess.run(
@@ -277,21 +281,21 @@ class TestProgram:
         assert done.returncode == exit_code
         assert "--fix would remove the records (1 findings)" in done.stdout
 
-    def test_asks_nobody_without_a_terminal(self, url: str) -> None:
-        self.break_it(url, FindingKind.ORPHANED_CONSUMER)
+    def test_needs_yes_without_a_terminal(self, url: str) -> None:
+        self.break_cloud(url, FindingKind.ORPHANED_CONSUMER)
         done = self.run(url, "--fix")
         assert isinstance(done.exception, Failure)
         assert "say --yes" in str(done.exception)
         assert self.run(url).exit_code == 1
 
     @pytest.mark.parametrize("arguments", [["--yes"], ["--json", "--fix"], ["--nonsense"]])
-    def test_wrong_usage(self, url: str, arguments: list[str]) -> None:
+    def test_bad_arguments_are_a_usage_error(self, url: str, arguments: list[str]) -> None:
         done = self.run(url, *arguments)
         assert done.exit_code == 2
         assert done.stdout == ""
 
     @pytest.mark.process
-    def test_a_database_without_tables(self, tmp_path: Path) -> None:
+    def test_a_database_without_tables_is_refused(self, tmp_path: Path) -> None:
         done = subprocess.run(
             command("db", "check", "--database", f"sqlite:///{tmp_path / 'empty.db'}"),
             capture_output=True,

@@ -1,4 +1,4 @@
-"""Every setting that breaks a guarantee of docs/operations.md is reported."""
+"""Every server setting that breaks a guarantee of docs/operations.md is reported."""
 
 from collections.abc import Mapping
 
@@ -50,7 +50,7 @@ GALERA = {
         ("mysql", {**GALERA, "wsrep_sync_wait": "7"}, "Galera"),
     ],
 )
-def test_good_settings(dialect: str, settings: Mapping[str, str], title: str) -> None:
+def test_good_settings_are_accepted(dialect: str, settings: Mapping[str, str], title: str) -> None:
     [outcome] = judge(dialect, settings)
     assert (outcome.name, outcome.level) == (title, Level.SUCCESS)
 
@@ -78,7 +78,9 @@ def test_good_settings(dialect: str, settings: Mapping[str, str], title: str) ->
         (GALERA, "innodb_flush_log_at_trx_commit", "0", Level.WARNING),
     ],
 )
-def test_one_bad_setting(settings: Mapping[str, str], name: str, value: str, level: Level) -> None:
+def test_a_bad_setting_is_reported(
+    settings: Mapping[str, str], name: str, value: str, level: Level
+) -> None:
     dialect = "postgresql" if settings is POSTGRESQL else "mysql"
     [outcome] = judge(dialect, {**settings, name: value})
     assert outcome.level == level
@@ -87,7 +89,7 @@ def test_one_bad_setting(settings: Mapping[str, str], name: str, value: str, lev
 
 
 @pytest.mark.parametrize("name", ["pc.ignore_sb", "pc.ignore_quorum"])
-def test_options_of_the_provider(name: str) -> None:
+def test_a_bad_provider_option_is_reported(name: str) -> None:
     options = f"gcache.size = 64M; {name} = true; pc.weight = 1"
     [outcome] = judge("mysql", {**GALERA, "wsrep_provider_options": options})
     assert (outcome.name, outcome.level) == (f"Galera: {name}", Level.FAILURE)

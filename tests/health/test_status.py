@@ -43,17 +43,17 @@ class Program:
         )
 
     def results(self, url: str) -> tuple[int, dict[str, Any]]:
-        """The exit code, and for each check its result and detail; in this process."""
+        """The exit code, and the result and detail of each check; runs in this process."""
         done = CliRunner().invoke(
             roost,
             ["status", "--json", "--database", url],
             env={"OS_PLACEMENT_CONFIG_DIR": str(self._folder)},
         )
         assert done.stderr == ""
-        told = json.loads(done.stdout)
+        outcomes = json.loads(done.stdout)
         levels = {"success": 0, "warning": 1, "failure": 2}
-        checks = {each["name"]: (each["result"], each["detail"]) for each in told["checks"]}
-        assert levels[told["result"]] == max(levels[result] for result, _ in checks.values())
+        checks = {each["name"]: (each["result"], each["detail"]) for each in outcomes["checks"]}
+        assert levels[outcomes["result"]] == max(levels[result] for result, _ in checks.values())
         return done.exit_code, checks
 
 
@@ -75,7 +75,7 @@ def url(sqlite_url: str) -> str:
 
 class TestSqlite:
     @pytest.mark.process
-    def test_all_is_well(self, program: Program, url: str) -> None:
+    def test_a_healthy_service_passes(self, program: Program, url: str) -> None:
         done = program.run("upgrade", "check", "--database", url)
         assert (done.returncode, done.stderr) == (0, "")
         assert "warning" not in done.stdout
@@ -88,12 +88,12 @@ class TestSqlite:
         assert code == 1
         assert checks["authentication"][0] == "warning"
 
-    def test_no_tables(self, program: Program, sqlite_url: str) -> None:
+    def test_missing_tables_are_a_failure(self, program: Program, sqlite_url: str) -> None:
         code, checks = program.results(sqlite_url)
         assert code == 2
         assert checks["schema"] == ("failure", "no tables yet: run `roost db sync`")
 
-    def test_a_placement_that_is_not_adopted(self, program: Program, url: str) -> None:
+    def test_a_database_that_is_not_adopted_is_a_failure(self, program: Program, url: str) -> None:
         engine = create_engine(url)
         write(engine, *(f"DROP TABLE roost_{name}" for name in ("changes", "writers")))
         write(engine, "DROP TABLE roost_alembic_version")
@@ -103,7 +103,7 @@ class TestSqlite:
         assert "not adopted yet: run `roost db sync`" in checks["schema"][1]
 
     @pytest.mark.parametrize("table", ["alembic_version", "roost_alembic_version"])
-    def test_newer_tables(self, program: Program, url: str, table: str) -> None:
+    def test_newer_tables_are_a_failure(self, program: Program, url: str, table: str) -> None:
         engine = create_engine(url)
         write(engine, f"UPDATE {table} SET version_num = 'ffffffffffff'")
         engine.dispose()
@@ -112,7 +112,7 @@ class TestSqlite:
         assert "ffffffffffff" in checks["schema"][1]
         assert "newer" in checks["schema"][1]
 
-    def test_gaps(self, program: Program, url: str) -> None:
+    def test_missing_rows_are_a_warning(self, program: Program, url: str) -> None:
         engine = create_engine(url)
         write(engine, BREAKS[FindingKind.WRONG_ROOT][0], BREAKS[FindingKind.UNKNOWN_CONSUMER][0])
         engine.dispose()
@@ -121,7 +121,7 @@ class TestSqlite:
         assert checks["root providers"][0] == checks["consumers"][0] == "warning"
         assert checks["consumers"][1].startswith("1 hold something")
 
-    def test_writes_that_are_not_waited_for(self, program: Program, url: str) -> None:
+    def test_asynchronous_writes_are_a_warning(self, program: Program, url: str) -> None:
         program.configuration.write_text(
             f"{KEYSTONE}[placement_database]\nsqlite_synchronous = false\n"
         )
@@ -136,7 +136,9 @@ class TestSqlite:
         ],
         ids=["JSON", "YAML", "neither"],
     )
-    def test_policy_file(self, program: Program, url: str, text: str, code: int) -> None:
+    def test_the_policy_file_is_checked(
+        self, program: Program, url: str, text: str, code: int
+    ) -> None:
         (program.configuration.parent / "policy.yaml").write_text(text)
         found, checks = program.results(url)
         assert found == code, checks
@@ -147,34 +149,34 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "words", [["upgrade"], ["check"], ["upgrade", "check", "now"], ["--nonsense"]]
     )
-    def test_usage(self, words: list[str]) -> None:
+    def test_bad_arguments_are_a_usage_error(self, words: list[str]) -> None:
         done = CliRunner().invoke(roost, ["status", *words])
         assert done.exit_code == 2
         assert done.stdout == ""
 
     @pytest.mark.process
-    def test_a_configuration_that_cannot_be_read(self, program: Program) -> None:
+    def test_an_invalid_configuration_is_one_line(self, program: Program) -> None:
         program.configuration.write_text("[api]\nauth_strategy = magic\n")
         done = program.run()
         assert done.returncode == 255
         assert len(done.stderr.strip().splitlines()) == 1
 
     @pytest.mark.parametrize("scheme", ["postgresql", "mysql"])
-    def test_a_server_that_is_away(self, program: Program, scheme: str) -> None:
+    def test_an_unreachable_server_is_a_failure(self, program: Program, scheme: str) -> None:
         code, checks = program.results(f"{scheme}://someone:hunter2@127.0.0.1:{free_port()}/none")
         assert code == 2
         result, detail = checks["database"]
         assert result == "failure"
         assert "hunter2" not in detail
 
-    def test_what_is_no_url(self, program: Program) -> None:
+    def test_an_invalid_url_is_a_failure(self, program: Program) -> None:
         code, checks = program.results("nonsense")
         assert code == 2
         assert checks["database"][0] == "failure"
 
 
-def test_postgresql(program: Program, postgresql: PostgreSQL) -> None:
-    """The server for tests trades safety for speed, as no operator should."""
+def test_settings_of_postgresql_are_checked(program: Program, postgresql: PostgreSQL) -> None:
+    """The test server trades safety for speed, as no operator should."""
     url = postgresql.create_database()
     make_cloud(url).dispose()
     engine = create_engine(url)
@@ -192,7 +194,7 @@ def test_postgresql(program: Program, postgresql: PostgreSQL) -> None:
     postgresql.drop_database(url)
 
 
-def test_mariadb(program: Program, mariadb: MariaDB) -> None:
+def test_settings_of_mariadb_are_checked(program: Program, mariadb: MariaDB) -> None:
     url = mariadb.create_database()
     make_cloud(url).dispose()
     code, checks = program.results(url)
@@ -204,7 +206,7 @@ def test_mariadb(program: Program, mariadb: MariaDB) -> None:
 
 @pytest.fixture(scope="module")
 def galera() -> Iterator[Node]:
-    """A cluster of one."""
+    """A cluster of one node."""
     if not os.path.exists(PROVIDER):
         missing("galera-4")
     node = Node(0)
@@ -215,34 +217,34 @@ def galera() -> Iterator[Node]:
 
 
 class TestGalera:
-    def judged(self, program: Program, url: str) -> tuple[int, dict[str, str]]:
+    def settings_found(self, program: Program, url: str) -> tuple[int, dict[str, str]]:
         code, checks = program.results(url)
         found = {
             name.removeprefix("Galera: "): result
             for name, (result, _) in checks.items()
             if name.startswith("Galera")
         }
-        # Because it is a server for tests, see `servers`.
+        # The test server has this setting, for speed.
         assert found.pop("innodb_flush_log_at_trx_commit") == "warning"
         return code, found
 
-    def test_settings(self, program: Program, galera: Node) -> None:
+    def test_settings_of_galera_are_checked(self, program: Program, galera: Node) -> None:
         url = galera.create_database()
         make_cloud(url).dispose()
-        assert self.judged(program, url) == (1, {})
+        assert self.settings_found(program, url) == (1, {})
 
-        # Reads that may be stale.
+        # Reads may be stale.
         program.configuration.write_text(
             f"{KEYSTONE}[placement_database]\nmysql_wsrep_sync_wait = 0\n"
         )
-        assert self.judged(program, url) == (2, {"wsrep_sync_wait": "failure"})
+        assert self.settings_found(program, url) == (2, {"wsrep_sync_wait": "failure"})
         program.configuration.write_text(KEYSTONE)
 
-        # A part of the cluster continues without the others.
+        # A part of the cluster may continue without the others.
         engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
             for option in ("pc.ignore_sb", "pc.ignore_quorum"):
                 connection.execute(sa.text(f"SET GLOBAL wsrep_provider_options = '{option}=true'"))
-        found = self.judged(program, url)
+        found = self.settings_found(program, url)
         assert found == (2, {"pc.ignore_sb": "failure", "pc.ignore_quorum": "failure"})
         engine.dispose()

@@ -1,1 +1,1 @@
-"""roost behind Keystone: the real middleware, and a small Keystone of the tests' own."""
+"""roost behind Keystone: the real middleware, and a minimal Keystone."""

@@ -1,4 +1,4 @@
-"""A small Keystone: it says who a token belongs to, and nothing else."""
+"""A minimal Keystone, which validates tokens and does nothing else."""
 
 import json
 import threading
@@ -35,7 +35,7 @@ def token(
 
 
 def expired(found: dict[str, Any]) -> dict[str, Any]:
-    """A token that Keystone still describes, although its time is over."""
+    """An expired token that Keystone still describes."""
     return {**found, "expires_at": _time(datetime.now(UTC) - LIFETIME)}
 
 
@@ -44,12 +44,12 @@ def _time(moment: datetime) -> str:
 
 
 class Keystone:
-    """Knows the tokens that it is given; one that is taken out is revoked."""
+    """Knows the tokens in `tokens`; removing one revokes it."""
 
     def __init__(self, tokens: Mapping[str, dict[str, Any]]) -> None:
         self.tokens = {SERVICE_TOKEN: token("placement", project="services"), **tokens}
         self.is_confused = False  # whether it answers nonsense
-        self.asked = 0  # how often somebody wanted a token checked
+        self.validations = 0  # how often it was asked to validate a token
         self._server: ThreadingHTTPServer | None = None
         self.port = 0
 
@@ -108,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("x-auth-token") != SERVICE_TOKEN:
             self._answer(401, {"error": {"code": 401, "title": "Unauthorized", "message": ""}})
             return
-        self.keystone.asked += 1
+        self.keystone.validations += 1
         if self.keystone.is_confused:
             self._answer(200, {"nonsense": True})
             return
@@ -142,4 +142,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Nobody wants to read it."""
+        """Log nothing."""

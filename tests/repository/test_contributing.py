@@ -1,4 +1,4 @@
-"""What contributors are told is so: scripts, checks, marks and lock files."""
+"""What contributors read is true: scripts, checks, marks and lock files."""
 
 import re
 import subprocess
@@ -22,7 +22,7 @@ PINNED = re.compile(
 
 
 def locked(name: str) -> dict[str, str]:
-    """The versions that a lock file names."""
+    """The versions that a lock file pins."""
     text = (ROOT / "requirements" / f"{name}.txt").read_text()
     return {match[1]: match[2] for match in PINNED.finditer(text)}
 
@@ -38,7 +38,7 @@ def test_every_script_is_explained(name: str) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_every_script_can_be_read_by_the_shell(name: str) -> None:
+def test_every_script_has_valid_syntax(name: str) -> None:
     subprocess.run(["bash", "-n", ROOT / "scripts" / name], check=True)
 
 
@@ -48,14 +48,14 @@ def test_every_mark_is_explained() -> None:
         assert f"| `{name}` | {meaning} |" in CONTRIBUTING
 
 
-def test_what_is_marked_is_there(pytestconfig: pytest.Config) -> None:
+def test_every_marked_path_exists(pytestconfig: pytest.Config) -> None:
     plugin = pytestconfig.pluginmanager.getplugin(str(ROOT / "tests" / "conftest.py"))
     assert plugin is not None
     for path in plugin.PATH_MARKS:
         assert (ROOT / "tests" / path).exists(), path
 
 
-def test_commits_and_ci_are_checked_alike() -> None:
+def test_commits_and_ci_run_the_same_checks() -> None:
     configuration = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
     hooks = [hook for repository in configuration["repos"] for hook in repository["hooks"]]
     assert "scripts/check" in [hook["entry"] for hook in hooks]
@@ -68,7 +68,7 @@ def test_commits_and_ci_are_checked_alike() -> None:
 
 
 @pytest.mark.parametrize("name", LOCKS)
-def test_a_lock_file_holds_versions_and_hashes_alone(name: str) -> None:
+def test_a_lock_file_contains_versions_and_hashes_only(name: str) -> None:
     text = (ROOT / "requirements" / f"{name}.txt").read_text()
     left = PINNED.sub("", text).splitlines()
     assert [line for line in left if not line.lstrip().startswith("#")] == []
@@ -109,7 +109,7 @@ def test_a_lock_file_covers_the_dependencies(name: str, requirements: list[Requi
         assert requirement.specifier.contains(version), f"{requirement}: run scripts/lock"
 
 
-def test_serving_needs_no_test_tools() -> None:
+def test_the_server_needs_no_test_tools() -> None:
     assert not {"pytest", "ruff", "mypy", "openstack-placement"} & set(locked("serve"))
 
 

@@ -1,4 +1,4 @@
-"""The documents speak of everything there is."""
+"""The documents describe everything that exists."""
 
 import re
 from pathlib import Path
@@ -71,7 +71,7 @@ def test_every_command_is_documented(command):
 
 
 @pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")], ids=str)
-def test_every_link_leads_somewhere(page):
+def test_every_link_has_a_target(page):
     targets = re.findall(r"\]\(([^)#]+)\)", page.read_text())
     for target in targets:
         assert "://" in target or (page.parent / target).exists(), target

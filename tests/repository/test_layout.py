@@ -1,4 +1,4 @@
-"""The layout that the documents describe is the one that is there."""
+"""The layout that the documents describe is the one that exists."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "roost"
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
 
-# A folder is a sentence about the design, and a module is read in one sitting.
+# A reader must be able to take in a folder as a whole, and to read a module in one sitting.
 MODULES_MAX = 18
 LINES_MAX = 350
 
@@ -21,16 +21,16 @@ _FOLDER_PATH = re.compile(r"`((?:\w+/)+)`")
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_documents_name_modules_that_exist(document: Path) -> None:
-    """A path is given from the root, from src/roost, or, as a bare name, as in any folder."""
+    """A path is given from the root or src/roost; a bare name may be in any folder."""
     names = {path.name for path in (*MODULES, *ROOT.glob("tests/**/*.py"))}
     for path in _MODULE_PATH.findall(document.read_text()):
-        is_there = (
+        exists = (
             (ROOT / path).exists()
             or (SOURCE / path).exists()
             or (SOURCE / "api" / path).exists()
             or ("/" not in path and path in names)
         )
-        assert is_there, f"{document.name} names {path}"
+        assert exists, f"{document.name} names {path}"
 
 
 def test_architecture_names_folders_that_exist() -> None:
@@ -45,11 +45,11 @@ def test_architecture_names_every_package() -> None:
     assert {name for name in packages if f"`{name}/`" not in text} == set()
 
 
-def test_a_folder_shows_the_plan() -> None:
+def test_no_folder_has_too_many_modules() -> None:
     counts = Counter(path.parent.relative_to(SOURCE).as_posix() for path in MODULES)
     assert {folder: count for folder, count in counts.items() if count > MODULES_MAX} == {}
 
 
-def test_a_module_is_read_in_one_sitting() -> None:
+def test_no_module_is_too_long() -> None:
     lengths = {path: len(path.read_text().splitlines()) for path in MODULES}
     assert {str(path): count for path, count in lengths.items() if count > LINES_MAX} == {}

@@ -1,4 +1,4 @@
-"""One world on two sides: load it, ask, write, ask again, and collect what differs."""
+"""One world on two sides: load it, search, write, search again, and collect the differences."""
 
 import contextlib
 import dataclasses
@@ -19,26 +19,29 @@ PROVIDER_LISTS = 6
 WRITES = 15
 
 
-class Parted(Exception):
-    """The two clouds are no longer the same, so whatever follows would differ as well."""
+class CloudsDiverged(Exception):
+    """The two clouds are no longer equal, so all later answers would differ as well."""
 
 
 class Comparison:
-    """Sends each request to both sides. What they tell about the cloud must be the same, so the
-    reference's word is taken to make the next request."""
+    """Sends each request to both sides, and compares the answers.
+
+    Both sides must describe the cloud in the same way. The next request is made from the
+    description by the reference.
+    """
 
     def __init__(self, seed: int, reference: Side, roost: Side) -> None:
         self._chance = random.Random(seed)
         self._reference = reference
         self._roost = roost
-        # For a person to read: everything needed to see a difference again by hand.
+        # Everything that a person needs to reproduce a difference by hand.
         self._sent: list[str] = []
         self._unequal: list[str] = []
         self._state: State | None = None
 
     def run(self) -> str:
-        """In what the two differ, and what had been written before; empty if in nothing."""
-        with contextlib.suppress(Parted):
+        """How the two sides differ, and the writes before that; empty if they do not differ."""
+        with contextlib.suppress(CloudsDiverged):
             self._run()
         if not self._unequal:
             return ""
@@ -46,20 +49,20 @@ class Comparison:
 
     def _run(self) -> None:
         for side in (self._reference, self._roost):
-            side.fresh()
+            side.reset()
         world = make_world(self._chance)
         for request in world.requests():
             self._write(request)
         self._state = read_state(self._read, world.consumer_uuids)
-        self._ask_many(world)
+        self._send_searches(world)
         for _ in range(WRITES):
             assert self._state is not None
             self._write(make_write(Choices(self._chance, world, self._state)))
             self._state = read_state(self._read, world.consumer_uuids, known=self._state)
         self._state = read_state(self._read, world.consumer_uuids)
-        self._ask_many(world)
+        self._send_searches(world)
 
-    def _ask_many(self, world: World) -> None:
+    def _send_searches(self, world: World) -> None:
         everything = self._names(world)
         for _ in range(SEARCHES):
             names = everything
@@ -67,7 +70,7 @@ class Comparison:
                 names = self._names_of_a_tree(everything)
             self._search(make_search(self._chance, names))
         for _ in range(PROVIDER_LISTS):
-            self._judge(self._situation(make_provider_list(self._chance, everything)))
+            self._compare_answers(self._send_to_both(make_provider_list(self._chance, everything)))
 
     def _names(self, world: World) -> Names:
         assert self._state is not None
@@ -80,7 +83,7 @@ class Comparison:
         )
 
     def _names_of_a_tree(self, names: Names) -> Names:
-        """What one tree and the sharing providers have: a search for that often finds some."""
+        """What one tree and the sharing providers have, so that a search often finds something."""
         state = self._state
         assert state is not None
         if not state.providers:
@@ -98,34 +101,34 @@ class Comparison:
 
     def _write(self, request: Request) -> None:
         self._sent.append(f"  {request}")
-        if not self._judge(self._situation(request)):
-            raise Parted
+        if not self._compare_answers(self._send_to_both(request)):
+            raise CloudsDiverged
 
     def _read(self, request: Request) -> object:
-        """What both sides say, if they say the same."""
-        situation = self._situation(request)
-        if not self._judge(situation) and not same_body(situation):
-            raise Parted
+        """The body of the answer, which must be equal on both sides."""
+        situation = self._send_to_both(request)
+        if not self._compare_answers(situation) and not same_body(situation):
+            raise CloudsDiverged
         return situation.reference.body
 
     def _search(self, search: Search) -> None:
-        situation = self._situation(search.request(), search)
-        whole = situation.reference
-        if search.limit is not None and whole.status == 200:
-            whole = ask(self._reference, search.without_limit().request())
-        if whole.status != 200:
-            self._settle(compare.compare_candidates(situation, [], {}))
+        situation = self._send_to_both(search.request(), search)
+        unlimited = situation.reference
+        if search.limit is not None and unlimited.status == 200:
+            unlimited = ask(self._reference, search.without_limit().request())
+        if unlimited.status != 200:
+            self._record_unknown(compare.compare_candidates(situation, [], {}))
             return
-        expected = compare.candidates_of(whole)
+        expected = compare.candidates_of(unlimited)
         if differences.amounts_leak(search):
             expected = self._expected_without_leak(search, expected)
-        summaries = whole.body["provider_summaries"]
-        self._settle(compare.compare_candidates(situation, expected, summaries))
+        summaries = unlimited.body["provider_summaries"]
+        self._record_unknown(compare.compare_candidates(situation, expected, summaries))
 
     def _expected_without_leak(
         self, search: Search, expected: list[compare.Candidate]
     ) -> list[compare.Candidate]:
-        """What the reference would say but for a fault of it that can be avoided."""
+        """The candidates that the reference would find without a bug that can be avoided."""
         answer = ask(self._reference, search.without_isolation().request())
         assert answer.status == 200, answer
         assert self._state is not None
@@ -134,18 +137,18 @@ class Comparison:
             differences.used[differences.AMOUNTS_LEAK.name] += 1
         return right
 
-    def _judge(self, situation: Situation) -> bool:
-        return self._settle(compare.compare(situation))
+    def _compare_answers(self, situation: Situation) -> bool:
+        return self._record_unknown(compare.compare(situation))
 
-    def _situation(self, request: Request, search: Search | None = None) -> Situation:
-        # The reference is in another process, and can work while roost does.
+    def _send_to_both(self, request: Request, search: Search | None = None) -> Situation:
+        # The reference runs in another process, and can work while roost does.
         self._reference.start(request)
         self._roost.start(request)
         reference, roost = self._reference.finish(), self._roost.finish()
         return Situation(request, reference, roost, self._state, search)
 
-    def _settle(self, findings: Iterable[Finding]) -> bool:
-        """Keep what no known difference explains; is there nothing to keep?"""
+    def _record_unknown(self, findings: Iterable[Finding]) -> bool:
+        """Record the findings that no known difference explains; returns whether there are none."""
         unknown = [finding for finding in findings if differences.explain(finding) is None]
         if unknown:
             request = unknown[0].situation.request
@@ -155,7 +158,7 @@ class Comparison:
 
 
 def same_body(situation: Situation) -> bool:
-    """They may differ in a header only, which changes nothing for what follows."""
+    """The answers may differ in a header only, which does not affect later requests."""
     return compare.canonical(situation.reference.body) == compare.canonical(situation.roost.body)
 
 
