@@ -1,15 +1,21 @@
 """The strategies of the write loop: when each is used, and what none of them may do."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 
-from roost.errors import ProviderGenerationConflict
+from roost.errors import (
+    ConsumerGenerationConflict,
+    MissingInventory,
+    ProviderGenerationConflict,
+)
 from roost.model import Inventory, InventoryChange
 from roost.operations import optimistic
 from roost.operations.inventories import read_inventories, replace_inventories
+from roost.operations.providers import delete_provider
+from roost.operations.resource_classes import create_resource_class, rename_resource_class
 from roost.operations.state_readers import (
     IndexReader,
     LockedIndexReader,
@@ -19,7 +25,8 @@ from roost.operations.state_readers import (
 from roost.operations.traits import read_traits, replace_traits
 from roost.service import service
 from roost.service.service import Roost
-from roost.store.schema import roost_changes, roost_writers
+from roost.store.schema import resource_providers, roost_changes, roost_writers
+from roost.store.tables.providers import Providers
 from roost.store.transaction import Transaction
 from tests.concurrency.races import add_provider, claim, put, used
 from tests.concurrency.transactions import Transactions
@@ -180,3 +187,89 @@ def test_a_unit_that_changes_nothing_is_verified_by_the_tables_and_marks_nothing
     assert used == [IndexReader, TableReader]
     assert not roost.contention.includes_any([uid("host")])
     assert read_inventories(roost, provider_uuid=uid("host")).generation == 1
+
+
+# ---------------------------------------------------------------------------------------------
+# What no generation shows
+
+
+def test_a_class_that_was_renamed_after_the_snapshot_is_not_confused_with_its_successor(
+    roost: Roost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread applies the rename to the index before the transaction begins."""
+    create_resource_class(roost, name="CUSTOM_A")
+    add_provider(roost, "host", CUSTOM_A=8)
+    roost.catch_up()
+    attempt = roost.attempt
+
+    def attempt_later(unit: Callable[[Transaction], object]) -> object:
+        monkeypatch.setattr(roost, "attempt", attempt)
+        rename_resource_class(roost, name="CUSTOM_A", new_name="CUSTOM_B")
+        create_resource_class(roost, name="CUSTOM_A")
+        roost.catch_up()
+        return attempt(unit)
+
+    monkeypatch.setattr(roost, "attempt", attempt_later)
+    with pytest.raises(MissingInventory):
+        put(roost, claim("c", {"host": {"CUSTOM_A": 5}}))
+    assert used(roost, "host", "CUSTOM_A") == used(roost, "host", "CUSTOM_B") == 0
+
+
+def test_a_provider_that_was_recreated_is_not_taken_for_its_predecessor(roost: Roost) -> None:
+    """It has the same UUID and the same generation, and on an old SQLite file the same id."""
+    add_provider(roost, "host", VCPU=4)
+    roost.catch_up()
+    delete_provider(roost, uuid=uid("host"))
+    add_provider(roost, "host", MEMORY_MB=100)
+    change = InventoryChange(
+        provider_uuid=uid("host"),
+        inventories={"DISK_GB": Inventory(total=1)},
+        expected_generation=1,
+    )
+    replace_inventories(roost, change=change)
+    assert read_inventories(roost, provider_uuid=uid("host")).inventories.keys() == {"DISK_GB"}
+
+
+def test_ids_of_providers_are_not_given_twice(roost: Roost) -> None:
+    def id_of(name: str) -> int:
+        with roost.store.engine.connect() as connection:
+            return connection.scalar(
+                select(resource_providers.c.id).where(resource_providers.c.uuid == uid(name))
+            )
+
+    add_provider(roost, "host")
+    before = id_of("host")
+    delete_provider(roost, uuid=uid("host"))
+    add_provider(roost, "host")
+    assert id_of("host") > before
+
+
+def test_a_provider_that_vanishes_while_its_consumer_is_emptied_is_a_lost_race(
+    roost: Roost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The consumer was read; then another client released it, and a third deleted the provider."""
+    add_provider(roost, "host", VCPU=4)
+    put(roost, claim("c", {"host": {"VCPU": 1}}))
+    lock_states = Providers.lock_states
+    vanished: list[bool] = []
+
+    def lock_none(self: Providers, uuids: Iterable[str], ids: Iterable[int] = ()) -> object:
+        if vanished:
+            return lock_states(self, uuids, ids)
+        vanished.append(True)
+        return {}
+
+    monkeypatch.setattr(Providers, "lock_states", lock_none)
+    put(roost, claim("c", {}, checks_generation=False))
+    assert used(roost, "host", "VCPU") == 0
+
+
+def test_a_consumer_that_exists_is_no_race_for_its_providers(roost: Roost) -> None:
+    add_provider(roost, "host", VCPU=4)
+    put(roost, claim("c", {"host": {"VCPU": 1}}))
+    roost.catch_up()
+    transactions = Transactions(roost)
+    with pytest.raises(ConsumerGenerationConflict):
+        put(roost, claim("c", {"host": {"VCPU": 1}}))
+    assert transactions.count == 2
+    assert not roost.contention.includes_any([uid("host")])

@@ -11,9 +11,10 @@ from roost.claims import (
 from roost.errors import ConsumerNotFound, UnknownProvider
 from roost.model import ConsumerAllocations, ConsumerChange, ProviderConsumers, Value
 from roost.operations.optimistic import write
-from roost.operations.state_readers import StateReader
+from roost.operations.state_readers import StateReader, check_class_ids
 from roost.service.service import Roost
 from roost.settings import Settings
+from roost.store.connection.driver_errors import LostRace
 from roost.store.tables.allocations import NewHolding
 from roost.store.tables.consumers import ConsumerRecord, ConsumerRow, Holding
 from roost.store.tables.providers import ProviderState
@@ -136,6 +137,9 @@ def read_current(
     }
     uuids = named.union(provider_uuids)
     providers = state.providers(uuids, emptied)
+    if not emptied.issubset(provider.id for provider in providers.values()):
+        # Its allocations were released, and then the provider was deleted, since the read.
+        raise LostRace("a provider was deleted")
     for change in changes:
         for uuid in change.allocations:
             if uuid not in providers:
@@ -154,7 +158,10 @@ def find_class_ids(
 ) -> Mapping[str, int]:
     """The ids of all requested classes; refuses unknown ones."""
     if not state.reads_tables:
-        return state.class_ids(requested_classes(changes))
+        found = state.class_ids(requested_classes(changes))
+        for inventories in current.inventories.values():
+            check_class_ids(found, inventories)
+        return found
     ids = {
         name: each.class_id
         for by_class in current.inventories.values()

@@ -11,7 +11,7 @@ from roost.model import (
     ProviderInventories,
 )
 from roost.operations.optimistic import write
-from roost.operations.state_readers import StateReader
+from roost.operations.state_readers import StateReader, check_class_ids
 from roost.search.index.providers import inventory_of, moment
 from roost.service.service import Roost
 from roost.store.transaction import Transaction
@@ -37,14 +37,16 @@ def replace_inventories(roost: Roost, *, change: InventoryChange) -> ProviderInv
         provider = state.provider(change.provider_uuid)
         provider.check_generation(change.expected_generation)
         before = state.inventories([provider.id])[provider.id]
-        class_ids = state.class_ids({*change.inventories, *before})
+        class_ids = state.class_ids(change.inventories)
+        check_class_ids(class_ids, before)
         removed = before.keys() - change.inventories.keys()
         check_not_in_use(provider.uuid, before, removed)
         after = {name: tx.inventories.as_stored(each) for name, each in change.inventories.items()}
         _warn_if_over_capacity(provider.uuid, before, after)
-        tx.classes.hold({name: class_ids[name] for name in after if name not in before})
+        # Every writer locks the provider first, then the class.
         tx.providers.advance([(provider, 1)])
-        tx.inventories.delete(provider.id, [class_ids[name] for name in removed])
+        tx.classes.hold({name: class_ids[name] for name in after if name not in before})
+        tx.inventories.delete(provider.id, [before[name].class_id for name in removed])
         tx.inventories.put(provider.id, {class_ids[name]: after[name] for name in after})
         return ProviderInventories(
             generation=provider.generation + 1,
@@ -98,9 +100,10 @@ def update_inventory(
             raise InventoryNotFound(resource_class, provider_uuid)
         after = tx.inventories.as_stored(inventory)
         _warn_if_over_capacity(provider_uuid, before, {resource_class: after})
-        class_id = state.class_ids([resource_class])[resource_class]
+        class_ids = state.class_ids([resource_class])
+        check_class_ids(class_ids, before)
         tx.providers.advance([(provider, 1)])
-        tx.inventories.put(provider.id, {class_id: after})
+        tx.inventories.put(provider.id, {class_ids[resource_class]: after})
         return ProviderInventories(
             generation=provider.generation + 1,
             inventories={resource_class: after},

@@ -32,7 +32,7 @@ from roost.operations.state_readers import (
     take_snapshot,
 )
 from roost.service.service import Roost
-from roost.store.connection.driver_errors import ConnectionLost, LostRace
+from roost.store.connection.driver_errors import ConnectionLost, LostRace, RowExists
 from roost.store.store import RETRY_COUNT_DEFAULT
 from roost.store.transaction import Transaction
 
@@ -60,29 +60,35 @@ def write(
 ) -> Result:
     """Run a unit of work that moves the generation of every provider it decides on."""
     with roost.contention.queue(providers):
-        snapshot = _recent_snapshot(roost, providers)
-        if snapshot is not None:
-            for strategy in _index_strategies(roost, providers):
-                try:
-                    result = roost.attempt(_decided_by(strategy, snapshot, unit))
-                except SnapshotInsufficient:
-                    continue
-                except LostRace:
-                    metrics.RETRY_PROPOSAL.inc()
-                    roost.contention.record_lost_race(providers)
-                    continue
-                except ConnectionLost:
-                    break
-                except Unavailable:
-                    raise
-                except RoostError:
-                    # Refused by the snapshot, which may be stale.
-                    metrics.RETRY_PROPOSAL.inc()
-                    break
-                if not isinstance(result, Unchanged):
-                    return result
-                # Nothing was written, so no guard has verified the snapshot.
+        for strategy in _index_strategies(roost, providers):
+            snapshot = _recent_snapshot(roost, providers, allow_stale=not strategy.locks)
+            if snapshot is None:
                 break
+            try:
+                result = roost.attempt(_decided_by(strategy, snapshot, unit))
+            except SnapshotInsufficient:
+                continue
+            except RowExists:
+                # Not a race for the providers: the client creates what exists.
+                metrics.RETRY_PROPOSAL.inc()
+                break
+            except LostRace:
+                (metrics.RETRY_RACE if strategy.locks else metrics.RETRY_PROPOSAL).inc()
+                roost.contention.record_lost_race(providers)
+                continue
+            except ConnectionLost:
+                metrics.RETRY_CONNECTION.inc()
+                break
+            except Unavailable:
+                raise
+            except RoostError:
+                # Refused by the snapshot, which may be stale.
+                metrics.RETRY_PROPOSAL.inc()
+                break
+            if not isinstance(result, Unchanged):
+                return result
+            # Nothing was written, so no guard has verified the snapshot.
+            break
         return write_from_tables(roost, unit, retry_count=retry_count)
 
 
@@ -106,10 +112,12 @@ def _decided_by(
     return lambda tx: unit(tx, strategy(tx, snapshot))
 
 
-def _recent_snapshot(roost: Roost, providers: Generations) -> IndexSnapshot | None:
+def _recent_snapshot(
+    roost: Roost, providers: Generations, *, allow_stale: bool
+) -> IndexSnapshot | None:
     """What the index contains of these providers; None where only the tables can tell."""
     # If the client saw the very generations that the index has, the index is not behind.
-    if None not in providers.values():
+    if allow_stale and None not in providers.values():
         snapshot = _snapshot(roost, providers, allow_stale=True)
         if snapshot is not None:
             return snapshot

@@ -21,7 +21,7 @@ from roost.operations.allocations import (
     read_current,
     save_consumers,
 )
-from roost.operations.state_readers import TableReader
+from roost.operations.state_readers import TableReader, check_class_ids
 from roost.service.service import Roost
 from roost.store.transaction import Transaction
 
@@ -45,6 +45,8 @@ def reshape(
         check_consumer_generations(existing, consumers)
         names = {name for change in inventories for name in change.inventories}
         class_ids = tx.classes.ids(names)
+        for each in before.inventories.values():
+            check_class_ids(class_ids, each)
         new = {
             change.provider_uuid: {
                 name: tx.inventories.as_stored(each) for name, each in change.inventories.items()

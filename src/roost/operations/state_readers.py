@@ -18,6 +18,7 @@ from roost.model import ConsumerChange, Value
 from roost.search.index.index import Index
 from roost.search.index.providers import inventory_of
 from roost.store.change_record import ChangeRecord
+from roost.store.connection.driver_errors import LostRace
 from roost.store.feed.positions import FeedPosition
 from roost.store.tables.catalog import is_standard_class, is_standard_trait
 from roost.store.tables.consumers import ConsumerRecord
@@ -27,6 +28,15 @@ from roost.store.transaction import Transaction
 
 class SnapshotInsufficient(Exception):
     """The snapshot does not contain what the write must know."""
+
+
+def check_class_ids(
+    class_ids: Mapping[str, int], inventories: Mapping[str, InventoryState]
+) -> None:
+    """Detect that a class was renamed between the read of inventories and the read of names."""
+    for name, each in inventories.items():
+        if class_ids.get(name, each.class_id) != each.class_id:
+            raise LostRace("a resource class was renamed")
 
 
 class StateReader(abc.ABC):
@@ -142,7 +152,9 @@ def take_snapshot(
     return IndexSnapshot(
         position=position,
         providers=providers,
-        class_ids=index.classes.ids,
+        # A copy: another thread may apply a rename to the index before the transaction begins.
+        class_ids=dict(index.classes.ids),
+        # Shared with the index, because the tables confirm all but standard names.
         trait_ids=index.traits.ids,
     )
 
@@ -165,6 +177,7 @@ class IndexReader(StateReader):
     """Reads a snapshot of the index. The guard on generations detects where it was stale."""
 
     reads_tables = False
+    locks = False  # whether it locks the providers first
 
     def __init__(self, tx: Transaction, snapshot: IndexSnapshot) -> None:
         super().__init__(tx)
@@ -219,6 +232,8 @@ class LockedIndexReader(IndexReader):
     what they wrote. Summing up the allocations of a provider would cost more, the more consumers
     it has, and a contended provider has many.
     """
+
+    locks = True
 
     def providers(
         self, uuids: Collection[str], ids: Collection[int] = ()

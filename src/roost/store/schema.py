@@ -54,6 +54,9 @@ resource_providers = Table(
     UniqueConstraint("name", name="uniq_resource_providers0name"),
     Index("resource_providers_root_provider_id_idx", "root_provider_id"),
     Index("resource_providers_parent_provider_id_idx", "parent_provider_id"),
+    # Otherwise SQLite gives the id of a deleted provider to the next one, and a stale index could
+    # take the one for the other.
+    sqlite_autoincrement=True,
     mysql_engine=INNODB,
 )
 

@@ -20,6 +20,7 @@ from roost.store.connection.driver_errors import (
     RETRYABLE,
     ConnectionLost,
     LostRace,
+    RowExists,
     converting_errors,
 )
 from roost.store.connection.engine import EngineOptions
@@ -110,6 +111,8 @@ class Store:
                 with self.write() as transaction:
                     result = unit(transaction)
                 return result
+            except driver.DBDuplicateEntry as error:
+                raise RowExists(str(error)) from error
             except RETRYABLE as error:
                 raise LostRace(str(error)) from error
             except driver.DBConnectionError as error:
@@ -179,6 +182,10 @@ class Store:
         """What changed since a position; None where the feed cannot tell and `load` must."""
         with converting_errors():
             return self._feed.changes_since(position)
+
+    def must_reread_own_changes(self, position: FeedPosition) -> bool:
+        """Whether this process wrote more than usage after a position; from memory."""
+        return self._feed.must_reread_own_changes(position)
 
     def own_changes(self, position: FeedPosition) -> tuple[FeedPosition, Changes] | None:
         """The next change of this process after a position, if no read is needed for it."""

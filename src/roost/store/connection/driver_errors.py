@@ -21,6 +21,10 @@ class LostRace(Exception):
     """Another writer changed what this unit of work had read: run the whole unit again."""
 
 
+class RowExists(LostRace):
+    """The unit of work inserted a row that another transaction, or the client, inserted before."""
+
+
 class ConnectionLost(Unavailable):
     """The connection broke before COMMIT, so nothing was written."""
 

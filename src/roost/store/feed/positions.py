@@ -60,7 +60,7 @@ def count_records(ranges: SequenceRanges) -> int:
 def read_records_after(
     connection: Connection, position: FeedPosition, count_max: int | None = None
 ) -> tuple[FeedPosition, list[SequencedRecord]] | None:
-    """The newest position, and the records after the given one. Within a snapshot.
+    """The newest position, and the records after the given one.
 
     None where these are no longer known, or are more than is worth reading (`count_max`).
     """
