@@ -20,6 +20,8 @@ from tests.support.headers import HEADERS
 from tests.support.roost_server import RoostServer, command
 
 SECONDS_MAX = 30
+# Half of what the server waits for a worker that hangs.
+STOP_SECONDS_MAX = 15
 
 
 def roost(
@@ -85,6 +87,14 @@ class TestServe:
             assert server.process.wait(SECONDS_MAX) == 0
         with RoostServer(sqlite_url, tmp_path) as server:
             assert provider_names(server) == ["slow"]
+
+    def test_ctrl_c_stops_the_parent_and_its_workers(self, sqlite_url: str, tmp_path: Path) -> None:
+        """A terminal sends SIGINT to the whole group; workers must not hang until the timeout."""
+        with RoostServer(sqlite_url, tmp_path, arguments=["--workers", "4"]) as server:
+            for _ in range(20):
+                httpx.get(f"{server.url}/resource_providers", headers=HEADERS)
+            os.killpg(server.process.pid, signal.SIGINT)
+            assert server.process.wait(STOP_SECONDS_MAX) == 0
 
     def test_keeps_data_across_restarts(self, database_url: str, tmp_path: Path) -> None:
         with RoostServer(database_url, tmp_path) as server:
