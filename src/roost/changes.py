@@ -25,11 +25,11 @@ NameRow = tuple[int, str, float]
 
 # The type of each column of a row: an integer (q), a float (d), or an object (-). The letters are
 # those of the `array` module.
-PROVIDER_KINDS = "q--qq-d"
-INVENTORY_KINDS = "qqqqqqqdd"
-USAGE_KINDS = "qqq"
-TRAIT_KINDS = "qq"
-AGGREGATE_KINDS = "q-"
+PROVIDER_TYPECODES = "q--qq-d"
+INVENTORY_TYPECODES = "qqqqqqqdd"
+USAGE_TYPECODES = "qqq"
+TRAIT_TYPECODES = "qq"
+AGGREGATE_TYPECODES = "q-"
 
 
 class TableColumns(Sequence[Any]):

@@ -97,7 +97,7 @@ class TestRepairs:
     """The tables after a repair."""
 
     def query(self, store: Store, statement: str) -> list[Any]:
-        return store.look(lambda connection: connection.execute(sa.text(statement)).all())
+        return store.read_snapshot(lambda connection: connection.execute(sa.text(statement)).all())
 
     def test_roots_are_set(self, store: Store) -> None:
         write(store.engine, BREAKS[FindingKind.WRONG_ROOT][0])

@@ -22,6 +22,7 @@ from roost.operations.allocations import (
 from roost.operations.inventories import (
     add_inventory,
     delete_inventories,
+    read_inventories,
     replace_inventories,
     update_inventory,
 )
@@ -195,6 +196,22 @@ def test_optimistic_writes_read_almost_nothing(
         )
         == 2 + FEED
     )
+
+
+def test_writes_do_not_wait_for_the_index_to_reread_other_providers(
+    roost: Roost, counter: StatementCounter
+) -> None:
+    """A compute node reports its inventories whatever the process wrote for others before."""
+    add_providers(roost)
+    generations = {}
+    for name in ("a", "b"):
+        generations[name] = read_inventories(roost, provider_uuid=uid(name)).generation
+    for name, generation in generations.items():
+        again = inventory_change(name, generation, *CLASSES)
+        # Neither write catches up: the client saw the generation that the index has.
+        assert counter.count(lambda again=again: replace_inventories(roost, change=again)) == (
+            2 + FEED
+        )
 
 
 def test_statements_of_inventories(roost: Roost, counter: StatementCounter) -> None:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from roost.changes import (
-    AGGREGATE_KINDS,
-    INVENTORY_KINDS,
-    PROVIDER_KINDS,
-    TRAIT_KINDS,
-    USAGE_KINDS,
+    AGGREGATE_TYPECODES,
+    INVENTORY_TYPECODES,
+    PROVIDER_TYPECODES,
+    TRAIT_TYPECODES,
+    USAGE_TYPECODES,
     Rows,
     TableColumns,
 )
@@ -51,11 +51,11 @@ def cloud(seed, count=40):
 
 def by_column(rows):
     return Rows(
-        providers=TableColumns(PROVIDER_KINDS, rows.providers),
-        inventories=TableColumns(INVENTORY_KINDS, rows.inventories),
-        usages=TableColumns(USAGE_KINDS, rows.usages),
-        traits=TableColumns(TRAIT_KINDS, rows.traits),
-        aggregates=TableColumns(AGGREGATE_KINDS, rows.aggregates),
+        providers=TableColumns(PROVIDER_TYPECODES, rows.providers),
+        inventories=TableColumns(INVENTORY_TYPECODES, rows.inventories),
+        usages=TableColumns(USAGE_TYPECODES, rows.usages),
+        traits=TableColumns(TRAIT_TYPECODES, rows.traits),
+        aggregates=TableColumns(AGGREGATE_TYPECODES, rows.aggregates),
         resource_classes=rows.resource_classes,
         trait_names=rows.trait_names,
     )
@@ -67,12 +67,12 @@ def parent_of(index, row):
 
 def test_a_table_returns_its_rows():
     rows = cloud(1)
-    for name, kinds in (("providers", PROVIDER_KINDS), ("inventories", INVENTORY_KINDS)):
+    for name, kinds in (("providers", PROVIDER_TYPECODES), ("inventories", INVENTORY_TYPECODES)):
         table = TableColumns(kinds, getattr(rows, name))
         assert list(table) == getattr(rows, name)
         assert table[3] == getattr(rows, name)[3]
         assert len(table) == len(getattr(rows, name))
-    assert not TableColumns(TRAIT_KINDS)
+    assert not TableColumns(TRAIT_TYPECODES)
 
 
 @pytest.mark.parametrize("seed", range(20))

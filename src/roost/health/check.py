@@ -54,4 +54,4 @@ def read_tables(store: Store, progress: Progress) -> TablesSnapshot:
         contents = read_contents(connection)
         return TablesSnapshot(rows=rows, contents=contents, findings=tuple(findings))
 
-    return store.look(read)
+    return store.read_snapshot(read)

@@ -45,16 +45,16 @@ _POSTGRESQL_SETTINGS = (
 
 def check_reachable(store: Store) -> None:
     """Raise `Unavailable` if the database cannot be reached."""
-    store.look(lambda connection: connection.execute(text("SELECT 1")).all())
+    store.read_snapshot(lambda connection: connection.execute(text("SELECT 1")).all())
 
 
 def read_settings(store: Store) -> ServerSettings:
     """The settings in the sessions of roost; empty for SQLite."""
     match store.engine.dialect.name:
         case "mysql":
-            found = store.look(_read_mysql)
+            found = store.read_snapshot(_read_mysql)
         case "postgresql":
-            found = store.look(_read_postgresql)
+            found = store.read_snapshot(_read_postgresql)
         case _:
             return {}
     return {**found, "isolation": _read_isolation(store)}

@@ -90,7 +90,7 @@ def _schema(store: Store) -> Outcome:
 
 
 def _rows(store: Store) -> list[Outcome]:
-    rootless, unknown = store.look(count_missing_rows)
+    rootless, unknown = store.read_snapshot(count_missing_rows)
     help = "`roost db sync` repairs that while it adopts, `roost db check --fix` later"
     return [
         warning("root providers", f"{rootless} providers have none: {help}")

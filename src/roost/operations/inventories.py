@@ -45,7 +45,7 @@ def replace_inventories(roost: Roost, *, change: InventoryChange) -> ProviderInv
         _warn_if_over_capacity(provider.uuid, before, after)
         # Every writer locks the provider first, then the class.
         tx.providers.advance([(provider, 1)])
-        tx.classes.hold({name: class_ids[name] for name in after if name not in before})
+        tx.classes.guard({name: class_ids[name] for name in after if name not in before})
         tx.inventories.delete(provider.id, [before[name].class_id for name in removed])
         tx.inventories.put(provider.id, {class_ids[name]: after[name] for name in after})
         return ProviderInventories(
@@ -68,7 +68,7 @@ def add_inventory(
         if resource_class in tx.inventories.states([provider.id])[provider.id]:
             raise InventoryExists(resource_class, provider_uuid)
         after = tx.inventories.as_stored(inventory)
-        tx.classes.hold(class_ids)
+        tx.classes.guard(class_ids)
         tx.providers.advance([(provider, 1)])
         tx.inventories.insert({provider.id: {class_ids[resource_class]: after}})
         return ProviderInventories(

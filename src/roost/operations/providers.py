@@ -42,7 +42,7 @@ def create_provider(roost: Roost, *, uuid: str, name: str, parent_uuid: str | No
             parent = tx.providers.find(parent_uuid)
             if parent is None:
                 raise UnknownParent()
-            tx.trees.hold([parent])
+            tx.trees.guard([parent])
         tx.providers.check_free(name, uuid)
         return tx.providers.insert(uuid, name, parent)
 
@@ -94,12 +94,12 @@ def _move(
         raise InvalidParent(f"{verb} a provider is not currently allowed.")
     # From here on no other process can change the shape of these trees. Otherwise two moves
     # that are each harmless could close a loop together.
-    tx.trees.hold([provider] if parent is None else [provider, parent])
-    below = tx.trees.below(provider)
-    if parent is not None and parent.id in below:
+    tx.trees.guard([provider] if parent is None else [provider, parent])
+    moved = tx.trees.subtree_ids(provider)
+    if parent is not None and parent.id in moved:
         raise InvalidParent("creating loop in the provider tree is not allowed.")
-    tx.trees.move(provider, parent, below)
-    return below
+    tx.trees.move(provider, parent, moved)
+    return moved
 
 
 def delete_provider(roost: Roost, *, uuid: str) -> None:

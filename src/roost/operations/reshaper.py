@@ -135,7 +135,7 @@ def _save_inventories(
         for uuid, by_class in new.items()
         for name in by_class.keys() - before.inventories[uuid]
     }
-    tx.classes.hold({name: class_ids[name] for name in added})
+    tx.classes.guard({name: class_ids[name] for name in added})
     tx.inventories.clear([before.providers[uuid].id for uuid in new])
     tx.inventories.insert(
         {

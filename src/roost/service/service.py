@@ -93,12 +93,12 @@ class Roost:
 
         The caller must verify what it decides from it: in a transaction, by the generations of
         providers. Without `allow_stale` the index catches up first unless it has just done so.
-        In any case it catches up with what this process itself wrote to the catalog or the trees:
-        SQLite may give the id of a deleted provider to the next one, which no generation shows.
+        It always catches up with providers that this process itself deleted: an old SQLite file
+        gives the id of a deleted provider to the next one, which no generation shows.
         """
         if self._index is not None:
             is_old = time.monotonic() - self._feed_read_at > RECENT_SECONDS_MAX
-            if (is_old and not allow_stale) or self.store.must_reread_own_changes(self._position):
+            if (is_old and not allow_stale) or self.store.has_deleted_since(self._position):
                 self.catch_up()
         if not self._index_lock.acquire(timeout=INDEX_LOCK_SECONDS_MAX):
             yield None

@@ -149,7 +149,7 @@ class Store:
     # -----------------------------------------------------------------------------------------
     # Reading
 
-    def look(self, query: Callable[[Connection], Result]) -> Result:
+    def read_snapshot(self, query: Callable[[Connection], Result]) -> Result:
         """The result of several statements that see one snapshot, to inspect the tables."""
         return self._database.read_snapshot(query)
 
@@ -183,9 +183,9 @@ class Store:
         with converting_errors():
             return self._feed.changes_since(position)
 
-    def must_reread_own_changes(self, position: FeedPosition) -> bool:
-        """Whether this process wrote more than usage after a position; from memory."""
-        return self._feed.must_reread_own_changes(position)
+    def has_deleted_since(self, position: FeedPosition) -> bool:
+        """Whether this process deleted a provider after a position; from memory."""
+        return self._feed.has_deleted_since(position)
 
     def own_changes(self, position: FeedPosition) -> tuple[FeedPosition, Changes] | None:
         """The next change of this process after a position, if no read is needed for it."""

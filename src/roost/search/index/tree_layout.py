@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from roost.changes import (
-    AGGREGATE_KINDS,
-    INVENTORY_KINDS,
-    PROVIDER_KINDS,
-    TRAIT_KINDS,
-    USAGE_KINDS,
+    AGGREGATE_TYPECODES,
+    INVENTORY_TYPECODES,
+    PROVIDER_TYPECODES,
+    TRAIT_TYPECODES,
+    USAGE_TYPECODES,
     Rows,
     TableColumns,
 )
@@ -30,7 +30,7 @@ class TreeLayout:
 
     def __init__(self, rows: Rows) -> None:
         ids, uuids, names, generation, _, parents, modified = _columns(
-            rows.providers, PROVIDER_KINDS
+            rows.providers, PROVIDER_TYPECODES
         )
         # No provider has the id 0.
         parent_ids = np.array([parent or 0 for parent in parents], dtype=np.int64)
@@ -51,20 +51,20 @@ class TreeLayout:
 
     def trait_sets(self) -> Iterator[tuple[int, ...]]:
         """For each position its trait ids, ascending."""
-        owners, traits = self._owned(self._rows.traits, TRAIT_KINDS)
+        owners, traits = self._owned(self._rows.traits, TRAIT_TYPECODES)
         order = np.lexsort((traits, owners))
         return self._grouped(owners[order], bare(traits[order]))
 
     def aggregate_sets(self) -> Iterator[tuple[str, ...]]:
         """For each position its aggregates, in the order in which they came."""
-        owners, aggregates = self._owned(self._rows.aggregates, AGGREGATE_KINDS)
+        owners, aggregates = self._owned(self._rows.aggregates, AGGREGATE_TYPECODES)
         order = np.argsort(owners, kind="stable")
         return self._grouped(owners[order], aggregates[order].tolist())
 
     def inventories(self) -> "InventoryColumns":
-        owners, classes, *numbers = self._owned(self._rows.inventories, INVENTORY_KINDS)
+        owners, classes, *numbers = self._owned(self._rows.inventories, INVENTORY_TYPECODES)
         return InventoryColumns(
-            owners, classes, numbers, self._owned(self._rows.usages, USAGE_KINDS)
+            owners, classes, numbers, self._owned(self._rows.usages, USAGE_TYPECODES)
         )
 
     def class_sets(self, inventories: "InventoryColumns") -> Iterator[tuple[int, ...]]:

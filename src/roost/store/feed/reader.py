@@ -108,20 +108,10 @@ class Feed:
             return None
         return {**position, writer: sequence}, _add_up([record])
 
-    def must_reread_own_changes(self, position: FeedPosition) -> bool:
-        """Whether this process committed a change after a position that takes rows of the tables.
-
-        From memory, as `own_changes`.
-        """
+    def has_deleted_since(self, position: FeedPosition) -> bool:
+        """Whether this process deleted a provider after a position; from memory."""
         writer = self._writer.id
-        if writer is None:
-            return False
-        sequence = position.get(writer, 0) + 1
-        while (record := self._writer.own_record(writer, sequence)) is not None:
-            if not record.is_self_contained:
-                return True
-            sequence += 1
-        return False
+        return writer is not None and self._writer.last_deletion > position.get(writer, 0)
 
     def _self_contained_changes(
         self, position: FeedPosition, newest: FeedPosition

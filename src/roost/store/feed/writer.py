@@ -104,6 +104,7 @@ class Writer:
         self._sequence = 0
         self.id: int | None = None  # None while not registered
         self._own: dict[tuple[int, int], ChangeRecord] = {}  # by writer id and sequence number
+        self.last_deletion = 0  # the number of the newest record that deletes a provider
 
     def forget(self) -> None:
         """The row vanished, or its sequence number is unknown: the next write registers again."""
@@ -156,6 +157,7 @@ class Writer:
                 send(connection, [_insert_record(connection, writer_id, sequence, removal)])
             connection.commit()
         self._sequence = sequence
+        self.last_deletion = 0
         self.id = writer_id
 
     def _remove(self, connection: Connection, idle: list[tuple[int, int]]) -> None:
@@ -205,6 +207,8 @@ class Writer:
 
     def _remember(self, writer_id: int, sequence: int, record: ChangeRecord) -> None:
         self._own[writer_id, sequence] = record
+        if record.deleted:
+            self.last_deletion = sequence
         if len(self._own) > REMEMBERED_RECORDS:
             del self._own[next(iter(self._own))]
 

@@ -104,7 +104,7 @@ class Classes:
             raise UnknownResourceClass(set(names) - set(found))
         return found
 
-    def hold(self, class_ids: Mapping[str, int]) -> None:
+    def guard(self, class_ids: Mapping[str, int]) -> None:
         """Keep custom classes from being renamed or deleted until COMMIT.
 
         Nothing in the tables ties an inventory to its class. So a transaction that adds an

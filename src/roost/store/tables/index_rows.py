@@ -18,11 +18,11 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 from roost.changes import (
-    AGGREGATE_KINDS,
-    INVENTORY_KINDS,
-    PROVIDER_KINDS,
-    TRAIT_KINDS,
-    USAGE_KINDS,
+    AGGREGATE_TYPECODES,
+    INVENTORY_TYPECODES,
+    PROVIDER_TYPECODES,
+    TRAIT_TYPECODES,
+    USAGE_TYPECODES,
     Rows,
     TableColumns,
 )
@@ -144,11 +144,11 @@ def read_all(connection: Connection) -> Rows:
         return table
 
     return Rows(
-        providers=fetch_table(_PROVIDERS, PROVIDER_KINDS),
-        inventories=fetch_table(_INVENTORIES, INVENTORY_KINDS),
-        usages=fetch_table(_USAGES, USAGE_KINDS),
-        traits=fetch_table(_TRAITS, TRAIT_KINDS),
-        aggregates=fetch_table(_AGGREGATES, AGGREGATE_KINDS),
+        providers=fetch_table(_PROVIDERS, PROVIDER_TYPECODES),
+        inventories=fetch_table(_INVENTORIES, INVENTORY_TYPECODES),
+        usages=fetch_table(_USAGES, USAGE_TYPECODES),
+        traits=fetch_table(_TRAITS, TRAIT_TYPECODES),
+        aggregates=fetch_table(_AGGREGATES, AGGREGATE_TYPECODES),
         resource_classes=fetch(_CLASS_NAMES),
         trait_names=fetch(_TRAIT_NAMES),
     )

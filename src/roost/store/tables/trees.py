@@ -26,7 +26,7 @@ class Trees:
         self._session = session
         self._execute = session.execute
 
-    def hold(self, providers: Iterable[ProviderRecord]) -> None:
+    def guard(self, providers: Iterable[ProviderRecord]) -> None:
         """Keep the trees of these providers from changing shape until COMMIT.
 
         Raises `LostRace` if one of the providers moved to another tree since it was read.
@@ -41,8 +41,8 @@ class Trees:
         if {row.id: row.root_id for row in rows} != root_ids:
             raise LostRace("a provider moved to another tree")
 
-    def below(self, provider: ProviderRecord) -> set[int]:
-        """The ids of the provider and of everything below it. The caller holds the tree."""
+    def subtree_ids(self, provider: ProviderRecord) -> set[int]:
+        """The ids of the provider and of everything below it. The caller guards the tree."""
         rows = self._execute(
             select(_table.c.id, _table.c.parent_provider_id).where(
                 # In old databases a root may have no root_provider_id.
