@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from roost.service import service
 from roost.service.service import Roost
 from roost.settings import Settings
 from roost.store import standard_names
 from roost.store.migrations import migrate
 from roost.store.store import Store
+from tests.concurrency.races import add_provider
 
 
 @pytest.fixture
@@ -33,3 +35,19 @@ def open_roost(database_url: str) -> Iterator[Callable[[], Roost]]:
 @pytest.fixture
 def roost(open_roost: Callable[[], Roost]) -> Roost:
     return open_roost()
+
+
+@pytest.fixture
+def stale_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index catches up for reads only, never before an optimistic write."""
+    monkeypatch.setattr(service, "RECENT_SECONDS_MAX", 3600)
+
+
+@pytest.fixture
+def pair(open_roost: Callable[[], Roost]) -> tuple[Roost, Roost]:
+    """Two services that know a host; the index of the second lacks what the first writes next."""
+    first, second = open_roost(), open_roost()
+    add_provider(first, "host", VCPU=4, MEMORY_MB=100)
+    first.catch_up()
+    second.catch_up()
+    return first, second

@@ -21,7 +21,6 @@ from roost.operations.providers import delete_provider, read_provider
 from roost.operations.resource_classes import ensure_resource_class, rename_resource_class
 from roost.operations.traits import delete_trait, ensure_trait, read_traits, replace_traits
 from roost.search.index.index import Index
-from roost.service import service
 from roost.service.service import Roost
 from tests.concurrency.races import add_provider, claim, put, refusals, run_concurrently, used
 from tests.support.names import uid
@@ -29,20 +28,7 @@ from tests.support.names import uid
 OpenRoost = Callable[[], Roost]
 
 
-@pytest.fixture(autouse=True)
-def stale_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The index catches up for reads only, never before an optimistic write."""
-    monkeypatch.setattr(service, "RECENT_SECONDS_MAX", 3600)
-
-
-@pytest.fixture
-def pair(open_roost: OpenRoost) -> tuple[Roost, Roost]:
-    """Two services that know a host; the index of the second lacks what the first writes next."""
-    first, second = open_roost(), open_roost()
-    add_provider(first, "host", VCPU=4, MEMORY_MB=100)
-    for each in (first, second):
-        catch_up(each)
-    return first, second
+pytestmark = pytest.mark.usefixtures("stale_index")
 
 
 def catch_up(roost: Roost) -> None:
