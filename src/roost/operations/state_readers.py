@@ -241,7 +241,7 @@ class LockedIndexReader(IndexReader):
         locked = TableReader(self._tx).providers(uuids, ids)
         generations = {each.id: each.generation for each in locked.values()}
         if any(each.state.generation != generations.get(id) for id, each in self._by_id.items()):
-            records = self._tx.records_since(self._snapshot.position) or ()
+            records = self._tx.records_since(self._snapshot.position)
             self._by_id = {
                 id: current
                 for id, each in self._by_id.items()
@@ -269,20 +269,26 @@ def _creates_consumer(change: ConsumerChange) -> bool:
 
 
 def _advanced(snapshot: ProviderSnapshot, records: Sequence[ChangeRecord]) -> ProviderSnapshot:
-    """The snapshot after these claims.
+    """The snapshot after the claims in these records.
 
-    It keeps its old generation, and so is not used, where a record says that more has changed
-    than usage: the provider must then be read from the tables.
+    Each claim moves the generation by one, so a missing record shows as a gap. Then, and where a
+    record says that more than usage has changed, the generation stays behind that of the locked
+    row, and the provider must be read from the tables.
     """
     provider_id, generation = snapshot.state.id, snapshot.state.generation
     added: dict[int, int] = {}
+    moves: list[int] = []
     for record in records:
         if provider_id in record.providers:
             return snapshot
-        generation = max([generation, *(g for id, g in record.generations if id == provider_id)])
-        for id, class_id, delta in record.usage:
+        moves += [after for id, after in record.generations if id == provider_id]
+        for id, class_id, difference in record.usage:
             if id == provider_id:
-                added[class_id] = added.get(class_id, 0) + delta
+                added[class_id] = added.get(class_id, 0) + difference
+    for after in sorted(moves):
+        if after != generation + 1:
+            return snapshot
+        generation = after
     return ProviderSnapshot(
         state=msgspec.structs.replace(snapshot.state, generation=generation),
         inventories={

@@ -3,8 +3,8 @@
 from functools import cached_property
 
 from roost.store.change_record import ChangeRecord
-from roost.store.feed.positions import FeedPosition, read_records_after
-from roost.store.feed.reader import RECORDS_MAX
+from roost.store.feed.polling import read_new_records
+from roost.store.feed.positions import FeedPosition
 from roost.store.tables.aggregates import Aggregates
 from roost.store.tables.allocations import Allocations
 from roost.store.tables.catalog import Classes, TraitNames
@@ -60,11 +60,10 @@ class Transaction(Session):
     def idempotency_keys(self) -> IdempotencyKeys:
         return IdempotencyKeys(self)
 
-    def records_since(self, position: FeedPosition) -> list[ChangeRecord] | None:
-        """What all writers committed after a position; None if the feed cannot tell any more.
+    def records_since(self, position: FeedPosition) -> list[ChangeRecord]:
+        """What the writers of a position have committed after it, in no order.
 
-        The transaction is not a snapshot, and need not be one: a record becomes visible together
-        with the sequence number of its writer, which is read first.
+        Records of writers that registered later are missing, and so are those that were trimmed:
+        the caller must verify by generations that it has all that it needs.
         """
-        found = read_records_after(self.connection, position, RECORDS_MAX)
-        return None if found is None else [each.record for each in found[1]]
+        return read_new_records(self.connection, position)

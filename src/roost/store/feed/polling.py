@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import PoolProxiedConnection
+from sqlalchemy import Connection, PoolProxiedConnection
 
 from roost.store.change_record import ChangeRecord, decode
 from roost.store.connection.database import Database
@@ -14,10 +14,29 @@ from roost.store.feed.positions import FeedPosition, SequenceRanges, read_positi
 # The records of at most this many writers are read with one statement for each writer.
 STATEMENTS_MAX = 2
 
+# A writer that is further behind than this reads its providers from the tables.
+NEW_RECORDS_MAX = 1024
+
 _POSITION_TEXT = "SELECT id, sequence FROM roost_writers"
 _RECORDS_TEXT = (
     "SELECT record FROM roost_changes WHERE writer_id = ? AND sequence > ? AND sequence <= ?"
 )
+
+
+def read_new_records(connection: Connection, position: FeedPosition) -> list[ChangeRecord]:
+    """The records that the writers of a position have added after it.
+
+    One statement without the cost of building it, because contended claims depend on it.
+    """
+    if not position:
+        return []
+    mark = "?" if connection.dialect.name == "sqlite" else "%s"
+    after = " OR ".join([f"(writer_id = {mark} AND sequence > {mark})"] * len(position))
+    rows = connection.exec_driver_sql(
+        f"SELECT record FROM roost_changes WHERE {after} LIMIT {NEW_RECORDS_MAX}",
+        tuple(number for pair in position.items() for number in pair),
+    )
+    return [decode(text) for (text,) in rows]
 
 
 class WriterPoll:
