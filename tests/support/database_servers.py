@@ -75,8 +75,8 @@ class DatabaseServer:
         """A connection of the driver, with autocommit, to the server as its superuser."""
         raise NotImplementedError
 
-    def _disconnect_all(self, cursor: Any, database_name: str) -> None:
-        """Close all connections to a database, which would prevent dropping it."""
+    def _drop(self, cursor: Any, database_name: str) -> None:
+        """Drop a database, and close the connections that would prevent it."""
         raise NotImplementedError
 
     def url(self, database_name: str) -> str:
@@ -117,8 +117,7 @@ class DatabaseServer:
     def drop_database(self, url: str) -> None:
         name = url.rpartition("/")[2]
         with self._cursor() as cursor:
-            self._disconnect_all(cursor, name)
-            cursor.execute(f"DROP DATABASE {name}")
+            self._drop(cursor, name)
 
     @contextlib.contextmanager
     def _cursor(self) -> Iterator[Any]:
@@ -234,11 +233,9 @@ class PostgreSQL(DatabaseServer):
             host="127.0.0.1", port=self.port, user="roost", dbname="postgres", autocommit=True
         )
 
-    def _disconnect_all(self, cursor: Any, database_name: str) -> None:
-        cursor.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
-            [database_name],
-        )
+    def _drop(self, cursor: Any, database_name: str) -> None:
+        # In one statement: a thread of the test may still open connections.
+        cursor.execute(f"DROP DATABASE {database_name} WITH (FORCE)")
 
     def url(self, database_name: str) -> str:
         return f"postgresql+psycopg://roost@127.0.0.1:{self.port}/{database_name}"
@@ -287,7 +284,7 @@ class MariaDB(DatabaseServer):
 
         return pymysql.connect(host="127.0.0.1", port=self.port, user="root", autocommit=True)
 
-    def _disconnect_all(self, cursor: Any, database_name: str) -> None:
+    def _drop(self, cursor: Any, database_name: str) -> None:
         cursor.execute(
             "SELECT id FROM information_schema.processlist WHERE db = %s", [database_name]
         )
@@ -295,6 +292,7 @@ class MariaDB(DatabaseServer):
             # The connection may have been closed in the meantime.
             with contextlib.suppress(Exception):
                 cursor.execute(f"KILL {connection_id}")
+        cursor.execute(f"DROP DATABASE {database_name}")
 
     def url(self, database_name: str) -> str:
         return f"mysql+pymysql://root@127.0.0.1:{self.port}/{database_name}"
