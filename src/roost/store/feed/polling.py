@@ -23,6 +23,11 @@ _RECORDS_TEXT = (
 )
 
 
+def _placeholder(dialect: str) -> str:
+    """How the driver of a database marks a parameter."""
+    return "?" if dialect == "sqlite" else "%s"
+
+
 def read_new_records(connection: Connection, position: FeedPosition) -> list[ChangeRecord]:
     """The records that the writers of a position have added after it.
 
@@ -30,7 +35,7 @@ def read_new_records(connection: Connection, position: FeedPosition) -> list[Cha
     """
     if not position:
         return []
-    mark = "?" if connection.dialect.name == "sqlite" else "%s"
+    mark = _placeholder(connection.dialect.name)
     after = " OR ".join([f"(writer_id = {mark} AND sequence > {mark})"] * len(position))
     rows = connection.exec_driver_sql(
         f"SELECT record FROM roost_changes WHERE {after} LIMIT {NEW_RECORDS_MAX}",
@@ -49,7 +54,7 @@ class WriterPoll:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.statement_count = 0  # statements that listeners of the engine do not see
-        self._placeholder = "?" if database.dialect == "sqlite" else "%s"
+        self._placeholder = _placeholder(database.dialect)
         self.reset()
 
     def reset(self) -> None:
