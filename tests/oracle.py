@@ -26,10 +26,10 @@ from tests.support.world import World, WorldProvider
 
 
 class Answer(NamedTuple):
-    """What distinguishes candidates; without mappings where the query ignores groups."""
+    """What distinguishes candidates. Before 1.34 an answer over HTTP does not show the mappings."""
 
     allocations: frozenset[tuple[str, str, int]]  # provider UUID, resource class, amount
-    mappings: frozenset[tuple[str, frozenset[str]]] | None  # suffix, UUIDs of its providers
+    mappings: frozenset[tuple[str, frozenset[str]]]  # suffix, UUIDs of its providers
 
 
 class Take(NamedTuple):
@@ -179,19 +179,15 @@ def answer(assignment: Assignment) -> Answer:
     mappings: dict[str, set[str]] = defaultdict(set)
     for take in assignment.takes:
         mappings[take.group.suffix].add(take.provider.uuid)
-    return make_answer(assignment.query, sums(assignment), mappings)
+    return make_answer(sums(assignment), mappings)
 
 
 def make_answer(
-    query: CandidateQuery,
-    amounts: Mapping[tuple[str, str], int],
-    mappings: Mapping[str, Iterable[str]],
+    amounts: Mapping[tuple[str, str], int], mappings: Mapping[str, Iterable[str]]
 ) -> Answer:
     return Answer(
         frozenset((uuid, name, amount) for (uuid, name), amount in amounts.items()),
-        frozenset((suffix, frozenset(some)) for suffix, some in mappings.items())
-        if query.distinguish_groups
-        else None,
+        frozenset((suffix, frozenset(some)) for suffix, some in mappings.items()),
     )
 
 
@@ -444,10 +440,9 @@ def providers(world: World, query: ProviderQuery) -> set[str]:
 # Answers of the search and of the API in the same form
 
 
-def answer_of_candidate(query: CandidateQuery, candidate: model.Candidate) -> Answer:
+def answer_of_candidate(candidate: model.Candidate) -> Answer:
     """A candidate of `roost.search` as the oracle would write it."""
     return make_answer(
-        query,
         {
             (uuid, name): amount
             for uuid, resources in candidate.allocations.items()
@@ -457,10 +452,12 @@ def answer_of_candidate(query: CandidateQuery, candidate: model.Candidate) -> An
     )
 
 
-def answer_of_json(query: CandidateQuery, request: Mapping[str, Any]) -> Answer:
-    """An allocation request of the HTTP API (from 1.12) as the oracle would write it."""
+def answer_of_json(request: Mapping[str, Any]) -> Answer:
+    """An allocation request of the HTTP API (from 1.12) as the oracle would write it.
+
+    Before 1.34 it has no mappings, so that only the allocations can be compared.
+    """
     return make_answer(
-        query,
         {
             (uuid, name): amount
             for uuid, taken in request["allocations"].items()

@@ -105,9 +105,6 @@ class CandidateQuery(Value, frozen=True, kw_only=True):
     # From 1.29: a candidate may take from several providers of one tree, and the summaries show
     # whole trees. Before that, such candidates are left out.
     nested_aware: bool = True
-    # From 1.34: candidates that differ only in which provider serves which group are different.
-    # Before that, each distinct set of allocations is given once.
-    distinguish_groups: bool = True
 
     @property
     def may_split(self) -> bool:

@@ -55,10 +55,10 @@ class Situation:
 class Finding:
     """One difference between the answers."""
 
-    kind: str  # status, header, body, code, detail, missing, extra, repeated, summary, wrong
+    kind: str  # status, header, body, code, detail, missing, extra, summary, wrong
     text: str
     situation: Situation
-    candidate: Candidate | None = None  # the candidate that is missing, extra or repeated
+    candidate: Candidate | None = None  # the candidate that is missing or extra
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.text}"
@@ -161,17 +161,20 @@ def compare_candidates(
         return
     search = situation.search
     assert search is not None
-    counts = Counter(expected)
-    for candidate, times in counts.items():
-        if times > 1:
-            text = f"{times} times {describe(candidate)}"
-            yield Finding("repeated", text, situation, candidate)
-    for candidate in sorted(set(found) - counts.keys(), key=describe):
-        yield Finding("extra", describe(candidate), situation, candidate)
+    # Before 1.34 candidates of exchanged groups are equal, and each of them counts.
+    counts, expected_counts = Counter(found), Counter(expected)
+    yield from findings_of(situation, "extra", counts - expected_counts)
     if search.limit is None or len(found) < search.limit:
-        for candidate in sorted(counts.keys() - set(found), key=describe):
-            yield Finding("missing", describe(candidate), situation, candidate)
+        yield from findings_of(situation, "missing", expected_counts - counts)
     yield from compare_summaries(situation, canonical(summaries), found)
+
+
+def findings_of(
+    situation: Situation, kind: str, candidates: Counter[Candidate]
+) -> Iterator[Finding]:
+    for candidate in sorted(candidates, key=describe):
+        text = f"{candidates[candidate]} times {describe(candidate)}"
+        yield Finding(kind, text, situation, candidate)
 
 
 def check_candidates(situation: Situation, found: list[Candidate]) -> Iterator[Finding]:
@@ -179,7 +182,7 @@ def check_candidates(situation: Situation, found: list[Candidate]) -> Iterator[F
     search = situation.search
     assert search is not None
     for candidate, times in Counter(found).items():
-        if times > 1:
+        if times > 1 and candidate.mappings is not None:
             yield Finding("wrong", f"{times} times {describe(candidate)}", situation, candidate)
     if search.limit is not None and len(found) > search.limit:
         yield Finding("wrong", f"{len(found)} candidates, over the limit", situation)

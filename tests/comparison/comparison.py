@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import random
+from collections import Counter
 from collections.abc import Iterable
 
 from tests.comparison import compare, differences
@@ -133,7 +134,7 @@ class Comparison:
         assert answer.status == 200, answer
         assert self._state is not None
         right = compare.isolated(search, self._state, compare.candidates_of(answer))
-        if set(right) != set(expected):
+        if Counter(right) != Counter(expected):
             differences.used[differences.AMOUNTS_LEAK.name] += 1
         return right
 

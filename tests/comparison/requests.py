@@ -180,6 +180,9 @@ def make_search(chance: random.Random, names: Names) -> Search:
         groups[""] = make_group(chance, names, minor, strictness)
     for suffix in suffixes:
         groups[suffix] = make_group(chance, names, minor, strictness)
+    if len(suffixes) > 1 and chance.random() < 0.3:
+        # Equal groups can be exchanged, and before 1.34 that gives equal candidates.
+        groups[suffixes[1]] = groups[suffixes[0]]
     same_subtree: list[tuple[str, ...]] = []
     if minor >= 36 and suffixes and chance.random() < 0.6:
         together = chance.sample(suffixes, chance.randint(1, len(suffixes)))

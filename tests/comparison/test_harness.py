@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.comparison import comparison, differences
-from tests.comparison.compare import Finding
+from tests.comparison import compare, comparison, differences
+from tests.comparison.compare import Finding, Situation
 from tests.comparison.comparison import Comparison
-from tests.comparison.requests import Request
+from tests.comparison.requests import Group, Request, Search
 from tests.comparison.sides import Answer, Reference
+from tests.comparison.state import State
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +97,26 @@ def test_wrong_answer_is_noticed(
         finding in Comparison(seed, reference, Spoiler(twin, spoil)).run()
         for seed in range(1000, 1005)
     )
+
+
+@pytest.mark.parametrize(
+    ("times", "found"), [(1, ["missing"]), (2, []), (3, ["extra"])], ids=["once", "twice", "thrice"]
+)
+def test_equal_candidates_are_counted(times: int, found: list[str]) -> None:
+    """Before 1.34 candidates of exchanged groups are equal, and each of them counts."""
+    candidate = {"allocations": {"a": {"resources": {"VCPU": 1}}, "b": {"resources": {"VCPU": 1}}}}
+    groups = {suffix: Group(resources={"VCPU": 1}) for suffix in ("1", "2")}
+    search = Search(version="1.33", groups=groups, group_policy="isolate")
+    providers = {name: {"root_provider_uuid": name} for name in ("a", "b")}
+    summaries = {name: {} for name in providers}
+
+    def answer(count: int) -> Answer:
+        body = {"allocation_requests": [candidate] * count, "provider_summaries": summaries}
+        return Answer(200, {}, json.dumps(body).encode())
+
+    situation = Situation(
+        search.request(), answer(2), answer(times), State(providers, {}, {}), search
+    )
+    expected = compare.candidates_of(situation.reference)
+    findings = compare.compare_candidates(situation, expected, summaries)
+    assert [finding.kind for finding in findings] == found

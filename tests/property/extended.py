@@ -37,7 +37,6 @@ def make_extended_query(choices: Choices, world: World) -> CandidateQuery:
         root_traits=make_traits(choices),
         root_aggregates=make_aggregates(choices),
         nested_aware=True,
-        distinguish_groups=True,
     )
 
 

@@ -131,16 +131,12 @@ def make_query(choices: Choices, world: World) -> CandidateQuery:
     unsuffixed = []
     if not has_resources or sometimes(choices, 2):
         unsuffixed = [make_group(choices, world, "", SLOT_COUNT_MAX - len(suffixed))]
-    nested_aware, distinguish_groups = choices.one_of(
-        [(True, True)] * 3 + [(True, False), (False, False)]
-    )
     return CandidateQuery(
         groups=(*unsuffixed, *suffixed),
         isolate=sometimes(choices, 3),
         same_subtree=make_subtrees(choices, [group.suffix for group in suffixed], resourceless),
         root_traits=make_traits(choices, alternatives=False),
-        nested_aware=nested_aware,
-        distinguish_groups=distinguish_groups,
+        nested_aware=not sometimes(choices, 5),
     )
 
 

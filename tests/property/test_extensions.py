@@ -18,9 +18,7 @@ QUERIES_PER_WORLD = 10
 
 
 def check(index: Index, world: World, query: CandidateQuery, note: object = None) -> None:
-    found = [
-        oracle.answer_of_candidate(query, candidate) for candidate in find(index, query).candidates
-    ]
+    found = [oracle.answer_of_candidate(candidate) for candidate in find(index, query).candidates]
     assert set(found) == oracle.candidates(world, query), (note, query)
     assert len(found) == len(set(found)), (note, query)
 

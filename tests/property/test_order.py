@@ -40,7 +40,7 @@ def check(world: World, query: CandidateQuery, order: Order, limit: int) -> None
     index = Index.build(rows(world))
     query = evolve(query, order=order)
     whole = find(index, query)
-    answers = [oracle.answer_of_candidate(query, each) for each in whole.candidates]
+    answers = [oracle.answer_of_candidate(each) for each in whole.candidates]
     assert set(answers) == oracle.candidates(world, query), query
     assert len(answers) == len(set(answers))
     assert whole.next is None

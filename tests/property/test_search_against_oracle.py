@@ -27,7 +27,7 @@ def search(world: World, query: CandidateQuery, *, limit: int | None = None) -> 
 
 
 def answers(query: CandidateQuery, found: Answer) -> list[oracle.Answer]:
-    return [oracle.answer_of_candidate(query, candidate) for candidate in found.candidates]
+    return [oracle.answer_of_candidate(candidate) for candidate in found.candidates]
 
 
 @given(worlds_and_queries())

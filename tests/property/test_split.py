@@ -27,11 +27,11 @@ def check(world: World, query: CandidateQuery, note: object = None) -> int:
     """Check all candidates; return how many of them are split."""
     index = Index.build(rows(world))
     found = find(index, query)
-    answers = [oracle.answer_of_candidate(query, each) for each in found.candidates]
+    answers = [oracle.answer_of_candidate(each) for each in found.candidates]
     assert len(answers) == len(set(answers)), (note, query)
     check_answers(world, query, set(answers), note)
     plain = evolve(query, groups=tuple(evolve(g, can_split=frozenset()) for g in query.groups))
-    whole = {oracle.answer_of_candidate(query, each) for each in find(index, plain).candidates}
+    whole = {oracle.answer_of_candidate(each) for each in find(index, plain).candidates}
     return len(set(answers) - whole)
 
 

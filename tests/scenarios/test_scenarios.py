@@ -48,7 +48,7 @@ def test_the_search_finds_the_documented_candidates(scenario: Scenario, request_
 
     query = parse(request_.query_string)
     found = find(Index.build(rows(scenario.world)), query).candidates
-    answers = [oracle.answer_of_candidate(query, one) for one in found]
+    answers = [oracle.answer_of_candidate(one) for one in found]
     check(request_, {one.allocations for one in answers})
     assert set(answers) == oracle.candidates(scenario.world, query)
 
@@ -64,7 +64,7 @@ def test_the_api_returns_the_documented_candidates(
         assert answer.status_code == 200, (request.title, answer.text)
         query = parse(request.query_string)
         found = answer.json()["allocation_requests"]
-        answers = [oracle.answer_of_json(query, one) for one in found]
+        answers = [oracle.answer_of_json(one) for one in found]
         check(request, {one.allocations for one in answers})
         assert set(answers) == oracle.candidates(scenario.world, query), request.title
         assert len(answers) == len(set(answers)), request.title

@@ -51,9 +51,7 @@ class Answer:
         self._query = query
         self._slots = slots
         self._sharing = sharing
-        # Before 1.34 candidates that differ only in which provider serves which group are one.
-        self._merging = not query.distinguish_groups and len(query.groups) > 1
-        self._seen: set[object] = set()
+        self._seen: set[tuple[int, ...]] = set()  # ways that several trees may have
         self._matrices: list[Integers] = [np.empty((0, len(slots)), dtype=np.int64)]
         self.count = 0
         self.next: Cursor | None = None  # of the last way, if another page follows
@@ -61,7 +59,7 @@ class Answer:
     # -- gathering -----------------------------------------------------------------------------
 
     def add(self, ways: Integers) -> None:
-        if self._merging or len(self._sharing):
+        if len(self._sharing):
             ways = ways[self._is_new(ways)]
         self._matrices.append(ways)
         self.count += len(ways)
@@ -77,16 +75,12 @@ class Answer:
 
         Two trees can have a way in common only if all of its providers are sharing providers.
         """
-        if self._merging:
-            keys: list[object] = [frozenset(self.amounts(way).items()) for way in ways.tolist()]
-            may_repeat = np.ones(len(ways), dtype=np.bool_)
-        else:
-            may_repeat = np.logical_and.reduce(np.isin(ways, self._sharing), axis=1)
-            keys = [tuple(way) for way in ways.tolist()] if may_repeat.any() else []
+        may_repeat = np.logical_and.reduce(np.isin(ways, self._sharing), axis=1)
         new = [True] * len(ways)
         for number in np.flatnonzero(may_repeat).tolist():
-            new[number] = keys[number] not in self._seen
-            self._seen.add(keys[number])
+            way = tuple(ways[number].tolist())
+            new[number] = way not in self._seen
+            self._seen.add(way)
         return new
 
     def amounts(self, way: Sequence[int]) -> dict[tuple[int, int], int]:

@@ -73,7 +73,6 @@ def parse_parameters(parameters: Parameters, version: Version, *, extended: bool
             parameters.get("root_member_of", ()), version, parameter="root_member_of"
         ),
         nested_aware=version >= (1, 29),
-        distinguish_groups=version >= (1, 34),
     )
     return _with_order(parameters, query)
 
