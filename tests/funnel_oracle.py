@@ -75,8 +75,8 @@ def funnel(world: World, query: CandidateQuery) -> list[Count]:
                 group.suffix,
                 condition.names,
                 left,
-                available_count(world, trees, before),
-                available_count(world, left, after),
+                available_count(world, trees, group, before),
+                available_count(world, left, group, after),
             )
     rules = list(rules_between(query))
     for number, (kind, suffix, names, _) in enumerate(rules):
@@ -86,6 +86,7 @@ def funnel(world: World, query: CandidateQuery) -> list[Count]:
             for root in trees
             if any(
                 all(passes(applied, take) for take in assignment.takes)
+                and oracle.bound_tree_serves(assignment)
                 and all(test(assignment) for test in tests)
                 for assignment in oracle.all_assignments(world, query, root)
             )
@@ -98,10 +99,17 @@ def size(world: World, roots: Iterable[WorldProvider]) -> int:
     return sum(len(world.tree(root.uuid)) for root in roots)
 
 
-def available_count(world: World, roots: Iterable[WorldProvider], test: Test) -> int:
+def available_count(
+    world: World, roots: Iterable[WorldProvider], group: RequestGroup, test: Test
+) -> int:
     """Distinct providers, of these trees or shared with them, that pass."""
-    found = {one.uuid: one for root in roots for one in oracle.available(world, root)}
+    providers_of = world_tree if group.anywhere else oracle.available
+    found = {one.uuid: one for root in roots for one in providers_of(world, root)}
     return sum(test(one) for one in found.values())
+
+
+def world_tree(world: World, root: WorldProvider) -> list[WorldProvider]:
+    return world.tree(root.uuid)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -136,7 +144,7 @@ def group_conditions(world: World, group: RequestGroup) -> Iterator[Condition]:
             return any(oracle.fits(one, {name: n}) for n in amounts)
 
         yield Condition("resources", group, (name,), has_amount)
-    required = group.traits.required if group.one_provider else ()
+    required = group.traits.required if group.one_provider or group.anywhere else ()
     on_each = TraitRule(required=required, forbidden=group.traits.forbidden)
     for kind, names, traits in single_traits(on_each, "required", "forbidden"):
         yield Condition(kind, group, names, with_traits(traits))
@@ -159,7 +167,7 @@ def group_conditions(world: World, group: RequestGroup) -> Iterator[Condition]:
             "in_subtree",
             group,
             (group.in_subtree,),
-            lambda one: group.in_subtree in {a.uuid for a in world.ancestors_and_self(one)},
+            lambda one: oracle.is_in_subtree(world, one, group.in_subtree),
         )
 
 
@@ -206,7 +214,7 @@ def parts_of(about: Condition) -> list[frozenset[str]]:
     group = about.group
     whole = group.resources.keys() - group.can_split
     parts = [frozenset({name}) for name in group.resources if name not in whole]
-    if group.one_provider:
+    if group.one_provider or group.anywhere:
         parts += [frozenset(whole)] if whole or not parts else []
     else:
         parts += [frozenset({name}) for name in whole]
@@ -220,10 +228,16 @@ def tree_can_serve(
 ) -> bool:
     """Whether a tree can serve every part that the condition is about."""
     of_group = [each for each in applied if each.group is about.group]
+    # Nothing is shared with the tree that the unsuffixed group is bound to, or that must meet it.
+    alone = about.group.anywhere or (
+        not about.group.one_provider
+        and any(each.kind in ("in_tree", "in_subtree") for each in of_group)
+    )
     classes = {each.names[0] for each in of_group if each.kind == "resources"}
     return all(
         any(
             all(passes(of_group, take) for take in takes)
+            and not (alone and any(take.provider.root_uuid != root.uuid for take in takes))
             for takes in ways_to_serve(world, root, about.group, names & classes)
         )
         for names in parts_of(about)
@@ -272,7 +286,7 @@ def rules_between(
         )
 
     for group in query.groups:
-        if not group.one_provider:
+        if not group.one_provider and not group.anywhere:
             for names in dict.fromkeys(group.traits.required):
                 yield (
                     "required",

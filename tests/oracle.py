@@ -98,6 +98,10 @@ def assignments(
     pieces_of = pieces_of or splits
     options: list[list[tuple[Take, ...]]] = []
     for group in query.groups:
+        if group.anywhere:
+            options.append(
+                [(Take(group, {}, one),) for one in first_that_meets(world, root, group)]
+            )
         whole = {name: n for name, n in group.resources.items() if name not in group.can_split}
         parts = [whole] if group.one_provider else one_class_each(whole)
         if group.resources and not whole:
@@ -114,6 +118,30 @@ def assignments(
     for choice in itertools.product(*options):
         takes = itertools.chain.from_iterable(choice)
         yield Assignment(world, query, root, tuple(takes))
+
+
+def first_that_meets(world: World, root: WorldProvider, group: RequestGroup) -> list[WorldProvider]:
+    """One provider of the tree, if any, that meets an unsuffixed group without resources.
+
+    Whichever it is makes no difference (beyond.md), so it is the first one from the root down.
+    """
+    return [one for one in depth_first(world, root) if meets_anywhere(world, one, group)][:1]
+
+
+def meets_anywhere(world: World, one: WorldProvider, group: RequestGroup) -> bool:
+    return (
+        has_traits(one, group.traits)
+        and member_of(one.aggregates | world.root(one).aggregates, group.aggregates)
+        and is_in_tree(world, one, group.in_tree)
+        and is_in_subtree(world, one, group.in_subtree)
+    )
+
+
+def depth_first(world: World, top: WorldProvider) -> Iterator[WorldProvider]:
+    yield top
+    for one in world.providers.values():
+        if one.parent_uuid == top.uuid:
+            yield from depth_first(world, one)
 
 
 def one_class_each(resources: Mapping[str, int]) -> list[Mapping[str, int]]:
@@ -266,6 +294,15 @@ def in_tree(assignment: Assignment) -> bool:
     )
 
 
+def bound_tree_serves(assignment: Assignment) -> bool:
+    """A tree that the unsuffixed group is bound to does not share with others (decision 0001)."""
+    return all(
+        take.provider.root_uuid == assignment.root.uuid
+        for take in assignment.unsuffixed
+        if take.group.in_tree is not None or take.group.in_subtree is not None
+    )
+
+
 def isolated(assignment: Assignment) -> bool:
     """With isolate, suffixed groups take from different providers (3: group_policy + ...)."""
     chosen = {(take.group.suffix, take.provider.uuid) for take in assignment.suffixed}
@@ -299,8 +336,7 @@ def elsewhere(assignment: Assignment) -> bool:
 def in_subtree(assignment: Assignment) -> bool:
     """A group may be bound to a provider and all below it (beyond.md)."""
     return all(
-        take.group.in_subtree
-        in (None, *(above.uuid for above in assignment.world.ancestors_and_self(take.provider)))
+        is_in_subtree(assignment.world, take.provider, take.group.in_subtree)
         for take in assignment.takes
     )
 
@@ -338,6 +374,7 @@ RULES: tuple[Callable[[Assignment], bool], ...] = (
     suffixed_traits,
     suffixed_aggregates,
     in_tree,
+    bound_tree_serves,
     isolated,
     same_subtree,
     root_required,
@@ -405,6 +442,10 @@ def is_in_tree(world: World, one: WorldProvider, wanted: str | None) -> bool:
     if wanted is None:
         return True
     return wanted in world.providers and world.providers[wanted].root_uuid == one.root_uuid
+
+
+def is_in_subtree(world: World, one: WorldProvider, top: str | None) -> bool:
+    return top is None or top in {above.uuid for above in world.ancestors_and_self(one)}
 
 
 def share_subtree(world: World, some: list[WorldProvider]) -> bool:

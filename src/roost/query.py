@@ -36,7 +36,8 @@ class RequestGroup(Value, frozen=True, kw_only=True):
 
     The group with the empty suffix may take each class from another provider of the tree, or from
     a provider that shares with it. A suffixed group is served by one provider alone, except for
-    the classes in `can_split`.
+    the classes in `can_split`. An unsuffixed group without resources is a rule about the tree: one
+    of its providers, whichever it is, meets all rules of the group.
     """
 
     suffix: str = ""
@@ -51,6 +52,11 @@ class RequestGroup(Value, frozen=True, kw_only=True):
     @property
     def one_provider(self) -> bool:
         return self.suffix != ""
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether any provider of the tree may meet the group, which takes nothing from it."""
+        return not self.suffix and not self.resources
 
 
 class Elsewhere(Value, frozen=True, kw_only=True):

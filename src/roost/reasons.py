@@ -68,6 +68,7 @@ class Rule(Value, frozen=True, kw_only=True):
     outside: tuple[str, ...] = ()  # suffixes of groups served from outside the subtree
     amount: int | None = None  # of a resource class
     may_split: bool = False  # whether several providers may serve the amount together
+    together: bool = False  # whether the providers of the group meet it between them
 
 
 class Stage(Value, frozen=True, kw_only=True):

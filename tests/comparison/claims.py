@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.comparison.choices import Choices
 from tests.comparison.requests import Request, minor_of
-from tests.comparison.worlds import make_inventory
+from tests.comparison.worlds import make_any_inventory
 
 
 def replace_allocations(choose: Choices) -> Request:
@@ -64,12 +64,12 @@ def reshape(choose: Choices) -> Request:
 def new_inventories(choose: Choices, provider: str) -> dict[str, Any]:
     """Mostly the present inventories, with one changed, added or left out."""
     kept = {
-        name: inventory if choose.likely(0.6) else make_inventory(choose.chance)
+        name: inventory if choose.likely(0.6) else make_any_inventory(choose.chance)
         for name, inventory in choose.inventories(provider).items()
         if choose.likely(0.85)
     }
     if choose.likely(0.4):
-        kept[choose.resource_class(provider)] = make_inventory(choose.chance)
+        kept[choose.resource_class(provider)] = make_any_inventory(choose.chance)
     return kept
 
 

@@ -117,7 +117,8 @@ def without_order(detail: str) -> str:
     for pattern in UNORDERED:
         found = pattern.search(detail)
         if found:
-            words = " ".join(sorted(re.findall(r"[^\s,]+", found["list"])))
+            # What a request repeats, the reference repeats in its refusal.
+            words = " ".join(sorted(set(re.findall(r"[^\s,]+", found["list"]))))
             detail = detail[: found.start("list")] + words + detail[found.end("list") :]
     return detail
 

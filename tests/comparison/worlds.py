@@ -165,6 +165,15 @@ def make_inventory(chance: random.Random) -> dict[str, int | float]:
     return inventory
 
 
+def make_any_inventory(chance: random.Random) -> dict[str, int | float]:
+    """Rarely an inventory without capacity, which some versions and some writes refuse."""
+    inventory = make_inventory(chance)
+    if chance.random() < 0.1:
+        inventory["reserved"] = chance.choice((0, inventory["total"], inventory["total"] + 1))
+        inventory["allocation_ratio"] = chance.choice((-1.0, -0.1, 0.0, 0.1, 1.0))
+    return inventory
+
+
 def make_consumer(chance: random.Random, providers: list[Provider]) -> Consumer:
     with_inventories = [one for one in providers if one.inventories]
     chosen = chance.sample(with_inventories, min(len(with_inventories), chance.choice((1, 1, 2))))

@@ -7,7 +7,7 @@ from typing import Any
 from tests.comparison import claims
 from tests.comparison.choices import Choices
 from tests.comparison.requests import VERSIONS, Request, minor_of
-from tests.comparison.worlds import SHARING, TRAITS, make_inventory, make_uuid, some
+from tests.comparison.worlds import SHARING, TRAITS, make_any_inventory, make_uuid, some
 
 WRONG_VALUES = (None, "", "nope", -1, 0, 1.5, True, [], {}, 2**31, "CUSTOM_NOPE")
 
@@ -60,7 +60,7 @@ def delete_provider(choose: Choices) -> Request:
 
 def create_inventory(choose: Choices) -> Request:
     provider = choose.provider()
-    body = {"resource_class": choose.resource_class(provider), **make_inventory(choose.chance)}
+    body = {"resource_class": choose.resource_class(provider), **make_any_inventory(choose.chance)}
     path = f"/resource_providers/{provider}/inventories"
     return Request("POST", path, choose.version(), body=body)
 
@@ -79,7 +79,7 @@ def change_inventory(choose: Choices) -> Request:
     provider = choose.provider()
     body = {
         "resource_provider_generation": choose.generation(provider),
-        **make_inventory(choose.chance),
+        **make_any_inventory(choose.chance),
     }
     path = f"/resource_providers/{provider}/inventories/{choose.resource_class(provider)}"
     return Request("PUT", path, choose.version(), body=body)

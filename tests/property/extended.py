@@ -10,6 +10,7 @@ from tests.property.strategies import (
     Choices,
     Drawn,
     make_aggregates,
+    make_group,
     make_query,
     make_traits,
     make_world,
@@ -23,12 +24,17 @@ from tests.support.world import World
 def make_extended_query(choices: Choices, world: World) -> CandidateQuery:
     """A query of a client of 1.39, in most cases with extensions that only roost has."""
     query = make_query(choices, world)
+    groups = query.groups
+    if any(group.suffix and group.resources for group in groups) and sometimes(choices, 4):
+        # Instead of the unsuffixed group, if there is one.
+        suffixed = [group for group in groups if group.suffix]
+        groups = (make_group(choices, world, "", class_count_max=0), *suffixed)
     suffixes = [group.suffix for group in query.groups if group.suffix]
     elsewhere = make_elsewhere(choices, suffixes)
     isolated = make_isolated(choices, suffixes)
     return evolve(
         query,
-        groups=tuple(with_subtree(choices, world, group) for group in query.groups),
+        groups=tuple(with_subtree(choices, world, group) for group in groups),
         # A query has only one of the two.
         isolate=query.isolate and not isolated,
         isolated=isolated,

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace as evolve
 
 from roost.query import CandidateQuery
 from roost.search import combine
@@ -62,4 +63,13 @@ def test_every_extension_makes_a_difference() -> None:
                     violated = [rule for rule in oracle.RULES if not rule(assignment)]
                     if len(violated) == 1:
                         decisive[violated[0].__name__] += 1
+            suffixed = tuple(group for group in query.groups if group.suffix)
+            if any(group.anywhere for group in query.groups) and any(g.resources for g in suffixed):
+                # An unsuffixed group without resources is no rule but part of an assignment.
+                found = oracle.candidates(world, query)
+                allowed = oracle.candidates(world, evolve(query, groups=suffixed))
+                assert {one.allocations for one in found} <= {one.allocations for one in allowed}
+                decisive["anywhere"] += len(found) < len(allowed)
+                decisive["found"] += bool(found)
     assert all(decisive[rule.__name__] > 10 for rule in rules), decisive
+    assert min(decisive["anywhere"], decisive["found"]) > 10, decisive

@@ -44,7 +44,7 @@ def test_allocations_with_two_spellings_of_a_provider_are_refused() -> None:
 def test_inventories_with_two_spellings_of_a_provider_are_refused() -> None:
     fields = {"inventories": {}, "resource_provider_generation": 0}
     with pytest.raises(HttpError, match=f"The resource provider {A} is given twice"):
-        parse_providers({A: fields, A.upper(): fields}, VERSION_MAX)
+        parse_providers({A: fields, A.upper(): fields})
 
 
 def test_uuids_are_stored_in_one_spelling() -> None:

@@ -4,7 +4,10 @@ import pytest
 
 from roost.api.http_error import HttpError
 from roost.api.parsing import bodies
+from roost.api.parsing.inventories import parse_inventory, parse_providers
 from roost.api.schemas import inventories, resource_classes
+from roost.api.versions import Version
+from roost.errors import InvalidInventory
 
 ANYTHING: dict[str, object] = {}
 
@@ -88,3 +91,44 @@ def test_whole_numbers_become_integers(value: float, number: int) -> None:
 def test_whole_numbers_that_are_too_large_are_refused() -> None:
     with pytest.raises(HttpError, match="too large"):
         bodies.to_integer(1e30)
+
+
+# ---------------------------------------------------------------------------------------------
+# Capacity
+
+PROVIDER = "aaaaaaaa-0000-4000-8000-000000000000"
+
+
+@pytest.mark.parametrize(
+    ("fields", "capacity"),
+    [
+        ({"total": 8, "allocation_ratio": -1}, -8),
+        ({"total": 8, "reserved": 9}, -1),
+        ({"total": 8, "allocation_ratio": -0.1}, 0),
+        ({"total": 8, "allocation_ratio": 0}, 0),
+        ({"total": 8, "reserved": 8}, 0),
+        ({"total": 8, "reserved": 9, "allocation_ratio": 0.1}, 0),
+        ({"total": 8, "reserved": 9, "allocation_ratio": -1}, 1),
+    ],
+)
+def test_capacity_is_positive_and_from_1_26_may_be_zero(
+    fields: dict[str, float], capacity: int
+) -> None:
+    def parse(minor: int) -> int:
+        return parse_inventory(fields, "VCPU", PROVIDER, Version(1, minor)).capacity
+
+    if capacity > 0:
+        assert parse(25) == capacity
+    else:
+        with pytest.raises(InvalidInventory, match=r"reserved value is greater than or equal to"):
+            parse(25)
+    if capacity >= 0:
+        assert parse(26) == parse(39) == capacity
+    else:
+        for minor in (26, 39):
+            with pytest.raises(InvalidInventory, match=r"reserved value is greater than total\."):
+                parse(minor)
+    # As in Placement, a reshape moves inventories as they are.
+    body = {"inventories": {"VCPU": fields}, "resource_provider_generation": 0}
+    (change,) = parse_providers({PROVIDER: body})
+    assert change.inventories["VCPU"].capacity == capacity

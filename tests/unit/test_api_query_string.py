@@ -12,6 +12,7 @@ from roost.query import AggregateRule, CandidateQuery, ProviderQuery, RequestGro
 A = "11111111-1111-1111-1111-111111111111"
 B = "22222222-2222-2222-2222-222222222222"
 VCPU = "resources=VCPU:1"
+CONFLICTING = "Conflicting required and forbidden traits found in the following traits keys:"
 
 
 def parse(text: str, minor: int = VERSION_MAX.minor) -> CandidateQuery:
@@ -102,6 +103,24 @@ def test_versions_become_fields_of_the_query(minor: int, nested_aware: bool) -> 
     assert parse(VCPU, minor).nested_aware is nested_aware
 
 
+def test_alternatives_that_are_forbidden_in_part_are_no_conflict() -> None:
+    query = parse(f"{VCPU}&required=in:A,B&required=!A")
+    assert query.groups[0].traits == TraitRule(
+        required=(frozenset("AB"),), forbidden=frozenset("A")
+    )
+
+
+@pytest.mark.parametrize("rule", ["required=A", f"member_of={A}", f"in_tree={A}"])
+def test_an_extended_request_may_have_an_unsuffixed_group_without_resources(rule: str) -> None:
+    refused = "param: bad group(s) - ['']."
+    assert refusal_of(f"resources1=VCPU:1&{rule}").message.endswith(refused)
+    query = parse(f"resources1=VCPU:1&{rule}&order=root")
+    assert [group.anywhere for group in query.groups] == [True, False]
+    # A group with a suffix still belongs into a `same_subtree`.
+    stray = refusal_of(f"resources1=VCPU:1&{rule}&required2=A&order=root")
+    assert stray.message.endswith("param: bad group(s) - ['2'].")
+
+
 def test_repeated_limit_and_policy_take_the_first() -> None:
     text = "resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate&group_policy=none"
     query = parse(f"{text}&limit=10&limit=1")
@@ -145,7 +164,14 @@ def test_a_huge_limit_is_no_limit() -> None:
         (f"{VCPU}&required=in:A", 38, "Invalid query string parameters: The format 'in:HW_CPU_X86"),
         (f"{VCPU}&required=in:A,!B", 39, "Invalid query string parameters: The format 'in:HW_CPU"),
         (f"{VCPU}&required=in:", 39, "Invalid query string parameters: Expected 'required'"),
-        (f"{VCPU}&required=A,!A", 39, "Conflicting required and forbidden traits found in the"),
+        (f"{VCPU}&required=A,!A", 39, f"{CONFLICTING} required: (A)"),
+        (f"{VCPU}&required=B,A,!A,!B", 22, f"{CONFLICTING} required: (A), required: (B)"),
+        (f"{VCPU}&required=in:B,A&required=!A,!B", 39, f"{CONFLICTING} required: (A, B)"),
+        (
+            "resources=VCPU:1&required=A,!A&resources1=VCPU:1&required1=in:C,D&required1=!C,!D,!E",
+            39,
+            f"{CONFLICTING} required1: (C, D), required: (A)",
+        ),
         (f"{VCPU}&member_of=x", 39, "Invalid query string parameters: Expected 'member_of'"),
         (f"{VCPU}&member_of=in:", 39, "Invalid query string parameters: Expected 'member_of'"),
         (f"{VCPU}&member_of={A},{B}", 39, "Multiple values for 'member_of' must be prefixed"),
@@ -197,6 +223,11 @@ def test_invalid_queries_are_refused(text: str, minor: int, message: str) -> Non
         (
             f"{VCPU}&root_required=A,!A",
             "Conflicting required and forbidden traits found in root_required: A",
+            "placement.query.bad_value",
+        ),
+        (
+            f"{VCPU}&root_required=in:B,A&root_required=!A,!B",
+            "Conflicting required and forbidden traits found in root_required: A, B",
             "placement.query.bad_value",
         ),
         (

@@ -161,7 +161,7 @@ class Search:
         for slot, shared in zip(self.slots, self.shared, strict=True):
             if not len(roots):
                 break
-            found = slot.local(self.index, first, end)
+            found = slot.tried(self.index, slot.local(self.index, first, end))
             local.append(found)
             served = np.zeros(end - first, dtype=np.bool_)
             served[rows.root[found] - first] = True

@@ -1,7 +1,8 @@
 """One request group -> the providers that can serve it.
 
 A group becomes slots: one for each class of the unsuffixed group, one for the whole of a suffixed
-group. A slot is filled by one provider; this module says which providers can.
+group, and one for an unsuffixed group without resources. A slot is filled by one provider; this
+module says which providers can.
 """
 
 from collections.abc import Mapping
@@ -42,8 +43,20 @@ class Slot:
             rows = fitting
         return rows[self.group.accepts(index, rows)]
 
+    def tried(self, index: Index, rows: Integers) -> Integers:
+        """Those of the rows, which ascend and can fill the slot, that are tried for it.
+
+        It makes no difference which provider of a tree meets a group that takes nothing, so the
+        first one of each tree, from the root down, stands for all.
+        """
+        if not self.group.anywhere:
+            return rows
+        return rows[np.flatnonzero(np.diff(index.rows.root[rows], prepend=-1))]
+
     def shared(self, index: Index, sharing: Integers) -> Integers:
         """Those of the `sharing` rows that can fill the slot for other trees."""
+        if not self.group.may_be_shared:
+            return EMPTY
         rows = sharing
         for class_id, amount in self.demands.items():
             column = index.columns.get(class_id)
@@ -59,25 +72,30 @@ class Slot:
 class GroupMatcher:
     """The rules of one group, prepared to be checked for many rows at once."""
 
-    def __init__(self, index: Index, group: RequestGroup) -> None:
+    def __init__(self, index: Index, group: RequestGroup, *, is_complete: bool = True) -> None:
+        """A group that is not complete lacks classes that the request asks for."""
         self.suffix = group.suffix
         self.one_provider = group.one_provider
+        self.anywhere = group.anywhere and is_complete
+        # A tree to which the unsuffixed group is bound serves the other groups too, even where a
+        # provider of it shares with other trees.
+        is_bound = group.in_tree is not None or group.in_subtree is not None
+        self.may_be_shared = group.one_provider or not (is_bound or self.anywhere)
+        alone = group.one_provider or self.anywhere
         required = group.traits.required
         # Each required set as trait ids. The providers of the unsuffixed group must meet them
         # together, so that is a constraint between slots; what is forbidden is forbidden to each.
         self.required_together: tuple[frozenset[int], ...] = ()
-        if not group.one_provider:
+        if not alone:
             self.required_together = tuple(
                 frozenset(index.traits.ids[name] for name in names) for names in required
             )
-        on_each = (
-            group.traits if group.one_provider else TraitRule(forbidden=group.traits.forbidden)
-        )
+        on_each = group.traits if alone else TraitRule(forbidden=group.traits.forbidden)
         self._traits = trait_sets_accepted(index, on_each) if on_each else None
         self._aggregates = AggregateTest(index, group.aggregates) if group.aggregates else None
         self._range = _rows_allowed(index, group)
         demands = {index.classes.ids[name]: amount for name, amount in group.resources.items()}
-        if group.one_provider:
+        if alone:
             self.slots = [Slot(self, demands)]
         else:
             self.slots = [Slot(self, {class_id: demands[class_id]}) for class_id in demands]

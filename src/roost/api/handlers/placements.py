@@ -11,7 +11,6 @@ from roost.api.http.messages import Reply, Request
 from roost.api.http_error import HttpError
 from roost.api.parsing import bodies, candidate_query, query_string
 from roost.api.parsing.allocations import check_consumer_uuid
-from roost.api.parsing.query_extensions import is_extended
 from roost.api.parsing.uuids import canonical_uuid
 from roost.api.versions import Version
 from roost.model import NewConsumer, Placed
@@ -56,8 +55,8 @@ def _parse_query(body: Mapping[str, Any], version: Version) -> CandidateQuery:
         parameters["order"] = [body["order"]]
     if "after" in parameters:
         raise HttpError(400, "'after' asks for a page of candidates, which a placement has not.")
-    extended = not isinstance(given, str) or is_extended(parameters, version)
-    return candidate_query.parse_parameters(parameters, version, extended=extended)
+    # The call is an extension itself, so its query may use the others in either form.
+    return candidate_query.parse_parameters(parameters, version, extended=True)
 
 
 def _parse_consumers(consumers: Mapping[str, Any]) -> tuple[NewConsumer, ...]:

@@ -8,7 +8,6 @@ from roost.api.parsing import bodies
 from roost.api.parsing.allocations import parse_consumers
 from roost.api.parsing.inventories import parse_providers
 from roost.errors import (
-    InvalidInventory,
     InventoryInUse,
     ProviderGenerationConflict,
     ProviderNotFound,
@@ -21,7 +20,6 @@ from roost.service.service import Roost
 WORDINGS: ErrorWordings = {
     **CONFLICT_WORDINGS,
     InventoryInUse: "update conflict: {error}",
-    InvalidInventory: "Unable to update inventory: {error}",
     UnknownResourceClass: "malformed reshaper data: {error}",
     ProviderGenerationConflict: "resource provider generation conflict for provider "
     "{error.provider_uuid}: actual: {error.current}, given: {error.expected}",
@@ -39,7 +37,7 @@ def post(roost: Roost, request: Request) -> Reply:
     with reword_errors(WORDINGS):
         reshape(
             roost,
-            inventories=parse_providers(body["inventories"], request.version),
+            inventories=parse_providers(body["inventories"]),
             consumers=parse_consumers(body["allocations"], request.version),
         )
     return Reply(status=204)

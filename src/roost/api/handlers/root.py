@@ -16,6 +16,7 @@ class Extension(StrEnum):
     SAME_SUBTREE_NOT = "same_subtree_not"  # same_subtree=_A,!_B: _B is served from elsewhere
     IN_SUBTREE = "in_subtree"  # a group that is served from at or below one provider
     CAN_SPLIT = "can_split"  # an amount that several providers of one tree serve together
+    RESOURCELESS_UNSUFFIXED = "resourceless_unsuffixed"  # what any provider of the tree may meet
     GROUP_POLICY_OPTIONAL = "group_policy_optional"  # it is `none` where an extension is used
     ORDER = "order"  # candidates in an order that the client chooses, a page at a time
     POST_CANDIDATES = "post_candidates"  # for requests that are too long for a URL

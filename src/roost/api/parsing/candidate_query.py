@@ -89,11 +89,11 @@ def _parse_root_traits(parameters: Parameters, version: Version, *, extended: bo
     else:
         once(parameters, "root_required")
         traits = query_string.parse_traits(values, version, may_repeat=False)
-    conflicts = query_string.conflicting_traits(traits)
+    conflicts = frozenset[str]().union(*query_string.conflicting_traits(traits))
     if conflicts:
         raise _bad_value(
             "Conflicting required and forbidden traits found in root_required: "
-            + ", ".join(conflicts)
+            + ", ".join(sorted(conflicts))
         )
     return traits
 

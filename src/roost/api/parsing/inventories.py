@@ -14,14 +14,17 @@ from roost.model import Inventory, InventoryChange
 _INTEGER_FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size")
 
 
-def parse_providers(body: Mapping[str, Any], version: Version) -> list[InventoryChange]:
-    """The new inventories of several providers, by UUID."""
+def parse_providers(body: Mapping[str, Any]) -> list[InventoryChange]:
+    """The new inventories of several providers, by UUID, within a reshape.
+
+    As in Placement, a reshape may move an inventory that has no capacity.
+    """
     canonical = canonical_provider_uuids(body)
-    return [parse_provider(fields, canonical[uuid], version) for uuid, fields in body.items()]
+    return [parse_provider(fields, canonical[uuid], None) for uuid, fields in body.items()]
 
 
-def parse_provider(body: Mapping[str, Any], uuid: str, version: Version) -> InventoryChange:
-    """All the new inventories of one provider."""
+def parse_provider(body: Mapping[str, Any], uuid: str, version: Version | None) -> InventoryChange:
+    """All the new inventories of one provider; without a version, of any capacity."""
     return InventoryChange(
         provider_uuid=uuid,
         inventories={
@@ -32,22 +35,25 @@ def parse_provider(body: Mapping[str, Any], uuid: str, version: Version) -> Inve
     )
 
 
-def parse_inventory(body: Mapping[str, Any], name: str, uuid: str, version: Version) -> Inventory:
+def parse_inventory(
+    body: Mapping[str, Any], name: str, uuid: str, version: Version | None
+) -> Inventory:
     """One inventory; a field that is not given has its default."""
     integers = {field: to_integer(body[field]) for field in _INTEGER_FIELDS if field in body}
     ratio = float(body.get("allocation_ratio", 1.0))
     inventory = Inventory(**integers, allocation_ratio=ratio)
-    _refuse_contradictions(inventory, name, uuid, version)
+    if not math.isfinite(ratio):
+        raise HttpError(400, INVALID.format("allocation_ratio is not a finite number"))
+    if version is not None:
+        _refuse_missing_capacity(inventory, name, uuid, version)
     return inventory
 
 
-def _refuse_contradictions(inventory: Inventory, name: str, uuid: str, version: Version) -> None:
-    if not math.isfinite(inventory.allocation_ratio):
-        raise HttpError(400, INVALID.format("allocation_ratio is not a finite number"))
+def _refuse_missing_capacity(inventory: Inventory, name: str, uuid: str, version: Version) -> None:
+    """Before 1.26 there must be some capacity; from 1.26 on it must not be below zero."""
     refused = f"Invalid inventory for '{name}' on resource provider '{uuid}'."
-    if version >= (1, 26):
-        if inventory.reserved > inventory.total:
-            raise InvalidInventory(f"{refused} The reserved value is greater than total.")
-    elif inventory.capacity <= 0:
-        # An allocation ratio of zero gets this message as well.
+    # An allocation ratio of zero or below gets the same messages.
+    if version < (1, 26) and inventory.capacity <= 0:
         raise InvalidInventory(f"{refused} The reserved value is greater than or equal to total.")
+    if inventory.capacity < 0:
+        raise InvalidInventory(f"{refused} The reserved value is greater than total.")

@@ -105,7 +105,8 @@ def parse_subtrees(
         if both:
             raise _bad(f"`same_subtree` names {both} both with and without `!`. Got: {value}")
         elsewhere.append(Elsewhere(inside=frozenset(inside), outside=frozenset(outside)))
-    return Subtrees(parse_same_subtree(inside_texts, groups), tuple(dict.fromkeys(elsewhere)))
+    same = parse_same_subtree(inside_texts, groups, extended=True)
+    return Subtrees(same, tuple(dict.fromkeys(elsewhere)))
 
 
 def _suffixes(value: str) -> list[str]:

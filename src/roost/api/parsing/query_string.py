@@ -176,14 +176,9 @@ def _badly_formed_traits(form: str, got: str) -> HttpError:
     return HttpError(400, INVALID.format(reason))
 
 
-def conflicting_traits(rule: TraitRule) -> list[str]:
-    """Traits that are both required and forbidden, so that no provider can match."""
-    return sorted(
-        name
-        for names in rule.required
-        if len(names) == 1 and names <= rule.forbidden
-        for name in names
-    )
+def conflicting_traits(rule: TraitRule) -> list[frozenset[str]]:
+    """Required sets of which every trait is forbidden, so that no provider can match."""
+    return [names for names in rule.required if names <= rule.forbidden]
 
 
 def parse_aggregates(

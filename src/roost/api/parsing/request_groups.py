@@ -82,11 +82,11 @@ def _refuse_missing_resources(groups: Sequence[RequestGroup], version: Version) 
 
 
 def _refuse_conflicting_traits(groups: Iterable[RequestGroup]) -> None:
-    conflicts = [
-        f"required{group.suffix}: ({', '.join(names)})"
+    conflicts = sorted(
+        f"required{group.suffix}: ({', '.join(sorted(names))})"
         for group in groups
-        if (names := conflicting_traits(group.traits))
-    ]
+        for names in conflicting_traits(group.traits)
+    )
     if conflicts:
         raise HttpError(
             400,
@@ -96,16 +96,23 @@ def _refuse_conflicting_traits(groups: Iterable[RequestGroup]) -> None:
 
 
 def parse_same_subtree(
-    values: Sequence[str], groups: Sequence[RequestGroup]
+    values: Sequence[str], groups: Sequence[RequestGroup], *, extended: bool = False
 ) -> tuple[frozenset[str], ...]:
-    """The groups that must share a subtree; every group without resources must be in one."""
+    """The groups that must share a subtree; every group without resources must be in one.
+
+    An extension lets any provider of the tree meet the unsuffixed group, if it has no resources.
+    """
     subtrees = [frozenset(name.strip() for name in value.split(",")) for value in values]
     named = frozenset[str]().union(*subtrees)
     if "" in named:
         raise _bad_subtree(
             "Empty string (unsuffixed group) can not be specified in `same_subtree` "
         )
-    stray = [g.suffix for g in groups if not g.resources and g.suffix not in named]
+    stray = [
+        group.suffix
+        for group in groups
+        if not group.resources and group.suffix not in named and not (extended and group.anywhere)
+    ]
     if stray:
         raise _bad_subtree(
             "Resourceless suffixed group request should be specified in `same_subtree` query "

@@ -81,7 +81,7 @@ class Funnel:
             checked = [each for each in slots if class_id in each.slot.demands]
         if checked:
             return checked
-        nothing = Slot(GroupMatcher(self.index, group), {})
+        nothing = Slot(GroupMatcher(self.index, group, is_complete=False), {})
         return [SplitSlot(self.index, nothing, may_split=False)]
 
     # -- trees ---------------------------------------------------------------------------------
@@ -122,17 +122,19 @@ class Funnel:
         if rule.group is None or is_between_slots(rule):
             return int((rows.last[roots] - roots + 1).sum())
         able = np.zeros(self._end, dtype=np.bool_)
+        shared = False
         for slot in self.slots_at(number, rule, after=after):
             able[slot.able_rows] = True
-        return int(np.count_nonzero(able & self._available(roots)))
+            shared |= not slot.slot.group.anywhere
+        return int(np.count_nonzero(able & self._available(roots, shared=shared)))
 
-    def _available(self, roots: Integers) -> Mask:
+    def _available(self, roots: Integers, *, shared: bool) -> Mask:
         """Which rows belong to one of these trees, or share with one."""
         rows = self.index.rows
         chosen = np.zeros(self._end, dtype=np.bool_)
         chosen[roots] = True
         available = chosen[rows.root[: self._end]]
-        if len(self._sharing) and len(roots):
+        if shared and len(self._sharing) and len(roots):
             sets = np.unique(rows.tree_aggregates[roots]).tolist()
             names = {name for each in sets for name in self.index.aggregate_sets.members[each]}
             for row in self._sharing.tolist():

@@ -34,10 +34,7 @@ def decompose(query: CandidateQuery) -> list[Rule]:
 
 def is_between_slots(rule: Rule) -> bool:
     """Whether only a combination of providers can meet or break the rule."""
-    if rule.kind == RuleKind.REQUIRED:
-        # The providers of the unsuffixed group meet it together.
-        return not rule.group
-    return rule.kind in BETWEEN_GROUPS
+    return rule.together or rule.kind in BETWEEN_GROUPS
 
 
 def without(query: CandidateQuery, rules: Iterable[Rule]) -> CandidateQuery:
@@ -65,7 +62,7 @@ def _group_rules(group: RequestGroup) -> Iterator[Rule]:
             amount=amount,
             may_split=name in group.can_split,
         )
-    on_each = group.traits if group.one_provider else TraitRule(forbidden=group.traits.forbidden)
+    on_each = TraitRule(forbidden=group.traits.forbidden) if _is_together(group) else group.traits
     yield from _set_rules(RuleKind.REQUIRED, RuleKind.FORBIDDEN, suffix, on_each)
     yield from _set_rules(RuleKind.MEMBER_OF, RuleKind.NOT_MEMBER_OF, suffix, group.aggregates)
     if group.in_tree is not None:
@@ -74,10 +71,16 @@ def _group_rules(group: RequestGroup) -> Iterator[Rule]:
         yield Rule(kind=RuleKind.IN_SUBTREE, group=suffix, names=(group.in_subtree,))
 
 
+def _is_together(group: RequestGroup) -> bool:
+    """Whether several providers may serve the group, so that they have its traits between them."""
+    return not group.one_provider and not group.anywhere
+
+
 def _traits_together(group: RequestGroup) -> Iterator[Rule]:
-    if not group.one_provider and group.resources:
+    if _is_together(group):
         together = TraitRule(required=group.traits.required)
-        yield from _set_rules(RuleKind.REQUIRED, RuleKind.FORBIDDEN, group.suffix, together)
+        for rule in _set_rules(RuleKind.REQUIRED, RuleKind.FORBIDDEN, group.suffix, together):
+            yield evolve(rule, together=True)
 
 
 def _rules_between_groups(query: CandidateQuery) -> Iterator[Rule]:

@@ -30,7 +30,7 @@ class SplitSlot:
 
     def whole(self, root: int, sharing: Sequence[int]) -> list[Pieces]:
         """One provider fills it: one of the tree, or one that shares with the tree."""
-        rows = self._of_tree(self._local_list, root)
+        rows = self._of_tree(self._tried_list, root)
         rows += [row for row in sharing if row in self._shared]
         return [(Piece(self.slot.group.suffix, row, self.slot.demands),) for row in rows]
 
@@ -143,8 +143,8 @@ class SplitSlot:
         return _SizeColumns(rows[able], low[able], high[able], step[able])
 
     @cached_property
-    def _local_list(self) -> list[int]:
-        rows: list[int] = self._local.tolist()
+    def _tried_list(self) -> list[int]:
+        rows: list[int] = self.slot.tried(self._index, self._local).tolist()
         return rows
 
     @cached_property
