@@ -194,7 +194,7 @@ def all_pieces(world: World, root: WorldProvider, name: str, amount: int) -> lis
 
 
 def available(world: World, root: WorldProvider) -> list[WorldProvider]:
-    """The tree, and sharing providers in any of its aggregates (1: Sharing Resource Providers)."""
+    """The tree, and sharing providers in any of its aggregates."""
     aggregates = frozenset().union(*(one.aggregates for one in world.tree(root.uuid)))
     return [
         one
@@ -229,16 +229,16 @@ def sums(assignment: Assignment) -> Mapping[tuple[str, str], int]:
 
 
 # ---------------------------------------------------------------------------------------------
-# The rules. The number in a docstring is that of the document.
+# The rules, each with what the documentation of Placement or of roost says about it.
 
 
 def each_group_fits(assignment: Assignment) -> bool:
-    """Each amount respects what is free, min_unit, max_unit and step_size (5; 2: 2.1.2)."""
+    """Each amount respects what is free, min_unit, max_unit and step_size."""
     return all(fits(take.provider, take.resources) for take in assignment.takes)
 
 
 def all_groups_fit(assignment: Assignment) -> bool:
-    """Groups on one provider share its capacity, and max_unit bounds their sum (5)."""
+    """Groups on one provider share its capacity, and max_unit bounds their sum."""
     for (uuid, name), amount in sums(assignment).items():
         one = assignment.world.providers[uuid]
         inventory = one.inventories.get(name)
@@ -250,7 +250,7 @@ def all_groups_fit(assignment: Assignment) -> bool:
 
 
 def unsuffixed_required_traits(assignment: Assignment) -> bool:
-    """One of the providers that serve the group has the trait (1: Filtering by Traits)."""
+    """One of the providers that serve the group has the trait."""
     present = frozenset().union(*(take.provider.traits for take in assignment.unsuffixed))
     return all(
         present & wanted for take in assignment.unsuffixed for wanted in take.group.traits.required
@@ -258,14 +258,14 @@ def unsuffixed_required_traits(assignment: Assignment) -> bool:
 
 
 def unsuffixed_forbidden_traits(assignment: Assignment) -> bool:
-    """None of the providers that serve the group has the trait (1: Filtering by Traits)."""
+    """None of the providers that serve the group has the trait."""
     return not any(
         take.provider.traits & take.group.traits.forbidden for take in assignment.unsuffixed
     )
 
 
 def unsuffixed_aggregates(assignment: Assignment) -> bool:
-    """An aggregate on a root spans its whole tree (1: Filtering Aggregates)."""
+    """An aggregate on a root spans its whole tree."""
     return all(
         member_of(
             take.provider.aggregates | assignment.world.root(take.provider).aggregates,
@@ -276,19 +276,19 @@ def unsuffixed_aggregates(assignment: Assignment) -> bool:
 
 
 def suffixed_traits(assignment: Assignment) -> bool:
-    """The one provider of a suffixed group has the traits (1: Granular Resource Requests)."""
+    """The one provider of a suffixed group has the traits."""
     return all(has_traits(take.provider, take.group.traits) for take in assignment.suffixed)
 
 
 def suffixed_aggregates(assignment: Assignment) -> bool:
-    """An aggregate on a root spans nothing here (1: Granular Resource Requests)."""
+    """An aggregate on a root spans nothing here."""
     return all(
         member_of(take.provider.aggregates, take.group.aggregates) for take in assignment.suffixed
     )
 
 
 def in_tree(assignment: Assignment) -> bool:
-    """A group may be bound to a tree, named by any of its providers (1: Filtering by Tree)."""
+    """A group may be bound to a tree, named by any of its providers."""
     return all(
         is_in_tree(assignment.world, take.provider, take.group.in_tree) for take in assignment.takes
     )
@@ -304,7 +304,7 @@ def bound_tree_serves(assignment: Assignment) -> bool:
 
 
 def isolated(assignment: Assignment) -> bool:
-    """With isolate, suffixed groups take from different providers (3: group_policy + ...)."""
+    """With isolate, suffixed groups take from different providers."""
     chosen = {(take.group.suffix, take.provider.uuid) for take in assignment.suffixed}
     return not assignment.query.isolate or len({uuid for _, uuid in chosen}) == len(chosen)
 
@@ -342,12 +342,12 @@ def in_subtree(assignment: Assignment) -> bool:
 
 
 def root_member_of(assignment: Assignment) -> bool:
-    """The root of the tree is in the aggregates, even if it serves nothing (3)."""
+    """The root of the tree is in the aggregates, even if it serves nothing."""
     return member_of(assignment.root.aggregates, assignment.query.root_aggregates)
 
 
 def same_subtree(assignment: Assignment) -> bool:
-    """One of the providers is, or is above, each of the others (3: same_subtree)."""
+    """One of the providers is, or is above, each of the others."""
     return all(
         share_subtree(assignment.world, providers_of(assignment, suffixes))
         for suffixes in assignment.query.same_subtree
@@ -355,7 +355,7 @@ def same_subtree(assignment: Assignment) -> bool:
 
 
 def root_required(assignment: Assignment) -> bool:
-    """The root of the tree has the traits, even if it serves nothing (3)."""
+    """The root of the tree has the traits, even if it serves nothing."""
     return has_traits(assignment.root, assignment.query.root_traits)
 
 

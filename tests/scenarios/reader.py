@@ -1,7 +1,7 @@
 """Reads scenarios: a world as an indented tree, requests to it, and the candidates they have.
 
     # A line that starts with a hash sign is a comment.
-    source: the document and its section
+    about: what the scenario shows
 
     providers:
         CN1  MEMORY_MB:1024 DISK_GB:1000(reserved=10, used=5)  aggregates=aggA,aggB
@@ -15,9 +15,20 @@
 
 `{name}` in a request is the UUID of that provider or aggregate. A request is followed by
 `exactly:` (an empty one means that there is no candidate), or by `includes:` and `excludes:`.
-A candidate is written without its mappings, so two that differ only in these are one line.
+There a candidate is written without its mappings, so two that differ only in these are one line.
+`mapped:` lists the mappings of all candidates, so that its lines say how many there are:
+
+    mapped:
+        unsuffixed=CN1,NUMA1_1 _VIF=PF1
+
+`version: 1.33` sends the request at that version, where each candidate is a line of `exactly:`:
+equal ones, as of exchanged groups before 1.34, are repeated. A request that is refused has
+`refused:` with words of the message, which come with a status of 400.
 
 A reshape has `consumers:` beside `providers:`, and both again with `after`.
+
+The number in the name of a file is that of a subject: 1 trees and what is shared with them,
+2 a search step by step, 3 groups and their relations, 4 reshapes, 5 inventories.
 """
 
 import re
@@ -40,19 +51,38 @@ Allocations = frozenset[tuple[str, str, int]]
 Consumers = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
+# By suffix: provider UUIDs.
+Mappings = frozenset[tuple[str, frozenset[str]]]
+
+
 class Request(Value, frozen=True, kw_only=True):
-    """One request, and what the document says about its candidates."""
+    """One request, and the candidates that it has."""
 
     title: str
     query_string: str
-    exactly: frozenset[Allocations] | None
-    includes: frozenset[Allocations]
-    excludes: frozenset[Allocations]
+    exactly: tuple[Allocations, ...] | None = None
+    includes: tuple[Allocations, ...] = ()
+    excludes: tuple[Allocations, ...] = ()
+    mapped: tuple[Mappings, ...] | None = None  # of all candidates
+    version: str | None = None  # None: the newest
+    refused: str | None = None  # words of the message
+
+    @property
+    def shows_mappings(self) -> bool:
+        return self.minor >= 34
+
+    @property
+    def minor(self) -> int:
+        return 39 if self.version is None else int(self.version.removeprefix("1."))
+
+    @property
+    def query(self) -> CandidateQuery:
+        return evolve(parse(self.query_string), nested_aware=self.minor >= 29)
 
 
 class Scenario(Value, frozen=True, kw_only=True):
     name: str
-    source: str
+    about: str
     world: World
     requests: tuple[Request, ...]
     consumers: Consumers
@@ -75,8 +105,12 @@ def read(path: Path) -> Scenario:
         if head == "request":
             requests.append(new_request(title, lines))
         elif head in ("exactly", "includes", "excludes"):
-            found = frozenset(read_allocations(line) for line in lines)
+            found = tuple(read_allocations(line) for line in lines)
             requests[-1] = evolve(requests[-1], **{head: found})
+        elif head == "mapped":
+            requests[-1] = evolve(requests[-1], mapped=tuple(map(read_mappings, lines)))
+        elif head in ("version", "refused"):
+            requests[-1] = evolve(requests[-1], **{head: title})
         elif head in single:
             raise ValueError(f"{path.name}: a second section {head}")
         else:
@@ -84,7 +118,7 @@ def read(path: Path) -> Scenario:
     after = single.get("providers after")
     return Scenario(
         name=path.stem,
-        source=single["source"][0],
+        about=single["about"][0],
         world=build(*read_providers(single["providers"][1])),
         requests=tuple(requests),
         consumers=read_consumers(single.get("consumers", ("", []))[1]),
@@ -113,13 +147,7 @@ def sections(text: str) -> Iterator[tuple[str, str, list[str]]]:
 def new_request(title: str, lines: list[str]) -> Request:
     joined = "".join(line.strip() for line in lines)
     query_string = re.sub(r"\{(\w+)\}", lambda match: uid(match[1]), joined)
-    return Request(
-        title=title,
-        query_string=query_string,
-        exactly=None,
-        includes=frozenset(),
-        excludes=frozenset(),
-    )
+    return Request(title=title, query_string=query_string)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -192,6 +220,15 @@ def read_allocations(line: str) -> Allocations:
         (uuid, name, amount)
         for uuid, resources in read_amounts(line).items()
         for name, amount in resources.items()
+    )
+
+
+def read_mappings(line: str) -> Mappings:
+    """`unsuffixed=CN1,NUMA1_1 _VIF=PF1`: the providers of each group."""
+    pairs = (part.split("=") for part in line.split())
+    return frozenset(
+        ("" if suffix == "unsuffixed" else suffix, frozenset(map(uid, names.split(","))))
+        for suffix, names in pairs
     )
 
 
