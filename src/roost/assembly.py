@@ -15,6 +15,7 @@ from roost.api.application import create_application
 from roost.api.http import error_response, error_table
 from roost.api.http.messages import Application, Environ, StartResponse
 from roost.errors import Unavailable
+from roost.health.configuration import check_configuration, log_outcomes
 from roost.observe import logs
 from roost.service.service import Roost
 from roost.settings import (
@@ -26,7 +27,7 @@ from roost.settings import (
 )
 from roost.store import standard_names
 from roost.store.adoption.adopt import IncompleteIds
-from roost.store.connection.engine import InvalidDatabaseUrl
+from roost.store.connection.url_parameters import InvalidDatabaseUrl
 from roost.store.migrations import migrate
 from roost.store.store import Store
 
@@ -120,6 +121,7 @@ def build_configured() -> Application:
     """The service as configured, with its logging: for servers that set up neither."""
     settings = load_settings()
     logs.configure(settings)
+    log_outcomes(check_configuration(settings))
     return build_application(settings=settings)
 
 

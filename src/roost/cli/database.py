@@ -27,8 +27,13 @@ def sync(database: str | None, config_files: tuple[Path, ...]) -> None:
       roost db sync --database postgresql://roost:secret@db/roost
     """
     from roost.cli.tables import sync_tables
+    from roost.health.configuration import database_url_outcomes
+    from roost.health.outcome import AtStart
 
     settings = read_settings(config_files, database)
+    for outcome in database_url_outcomes(settings):
+        if outcome.at_start is AtStart.LOG:
+            click.echo(f"roost: {outcome.detail}", err=True)
     version = sync_tables(settings)
     click.echo(f"{database_name(settings.database_url)} is at version {version}")
 
