@@ -128,7 +128,7 @@ def build_configured() -> Application:
 class LazyApplication:
     """Builds an application with its first request, in the process that serves it.
 
-    While the application cannot be built, requests get a 503 that says why, and `/livez` is
+    While the application cannot be built, requests get a 503 and the log says why; `/livez` is
     answered: the process runs, and restarting it would not help.
     """
 

@@ -93,6 +93,17 @@ def test_what_cannot_work_is_refused_by_its_name(url: str, reason: str) -> None:
     assert "word" not in message.replace("password", "")
 
 
+def test_parameters_without_an_effect_are_named() -> None:
+    found = read_url("mysql+pymysql://h/d?charset=utf8&use_unicode=0&collation=utf8_general_ci")
+    assert list(found.remarks) == [
+        "has the charset utf8; using utf8mb4, which contains it",
+        "has the parameter collation, which has no effect",
+        "has the parameter use_unicode, which has no effect",
+    ]
+    assert found.arguments == {"charset": "utf8mb4"}
+    assert found.url.query == {}
+
+
 def test_connection_parameters_are_added() -> None:
     found = read_url("postgresql://h/d?sslmode=require", "application_name=placement")
     assert found.url.query == {"sslmode": "require", "application_name": "placement"}
@@ -151,13 +162,12 @@ def test_parameters_of_mysql_take_effect(mariadb: MariaDB) -> None:
     assert scalar(url, "SELECT @x", connection_parameters="init_command=SET @x=8") == "8"
     timeouts = "connect_timeout=5&read_timeout=5&write_timeout=5&max_allowed_packet=1000000"
     assert scalar(f"{url}?{timeouts}&local_infile=0&program_name=placement", "SELECT 1") == "1"
-    mixed = "charset=utf8&collation=utf8_unicode_ci"
-    assert scalar(f"{url}?{mixed}", "SELECT @@collation_connection").endswith("unicode_ci")
-    # This server has no certificate.
-    store = Store.open(f"{url}?ssl_mode=REQUIRED")
-    with pytest.raises(Unavailable):
-        store.load()
-    store.dispose()
+    # This server has no certificate, and does not know this user.
+    for wrong in (f"{url}?ssl_mode=REQUIRED", url.replace("root@", "nobody:hunter2@")):
+        store = Store.open(wrong)
+        with pytest.raises(Unavailable):
+            store.load()
+        store.dispose()
     assert scalar(f"{url}?ssl_mode=PREFERRED", "SELECT 1") == "1"
 
 

@@ -40,7 +40,8 @@ def free_port() -> int:
 
 def missing(what: str) -> None:
     """Report a missing server: as a failure in CI, as a skip on a developer's machine."""
-    message = f"{what} is not installed; on Debian: apt-get install postgresql mariadb-server"
+    packages = "postgresql mariadb-server memcached"
+    message = f"{what} is not installed; on Debian: apt-get install {packages}"
     if os.environ.get("CI") == "true":
         raise RuntimeError(message)
     pytest.skip(message)

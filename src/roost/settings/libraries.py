@@ -26,6 +26,8 @@ _NAMESPACES: Mapping[str, Sequence[str]] = {
     ),
 }
 
+LIBRARY_SECTIONS = frozenset(_NAMESPACES)
+
 
 def library_options(sources: Sources) -> Mapping[str, Sequence[cfg.Opt]]:
     """The options of libraries, by section, for the sections that are written somewhere."""

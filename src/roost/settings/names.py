@@ -11,7 +11,7 @@ from difflib import SequenceMatcher, get_close_matches
 from typing import NamedTuple
 
 from roost.settings.bad_values import names_of
-from roost.settings.libraries import library_options
+from roost.settings.libraries import LIBRARY_SECTIONS, library_options
 from roost.settings.options import DATABASE, OPTIONS
 from roost.settings.sources import CONFIG_FOLDER_VARIABLE, Sources
 from roost.settings.values import SettingsError
@@ -124,7 +124,7 @@ def _refuse_misspelt_variable() -> None:
 def judge_names(sources: Sources) -> NamesJudged:
     """What in the files is unknown, and what has no effect."""
     libraries = library_options(sources)
-    sections = {*OPTIONS, *libraries, *_SECTIONS_WITHOUT_EFFECT}
+    sections = {*OPTIONS, *LIBRARY_SECTIONS, *_SECTIONS_WITHOUT_EFFECT}
     unknown: dict[str, None] = {}
     without_effect: dict[str, None] = {}
     for written in sources.sections:
@@ -163,8 +163,8 @@ def _is_known(section: str) -> bool:
     name = _normal(section)
     return (
         name in OPTIONS
+        or name in LIBRARY_SECTIONS
         or name in _SECTIONS_WITHOUT_EFFECT
-        or name in ("keystone_authtoken", "oslo_policy")
         or name.startswith(_SECTION_PREFIXES_WITHOUT_EFFECT)
     )
 

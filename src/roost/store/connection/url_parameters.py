@@ -94,9 +94,12 @@ _FALSE = ("0", "false", "no", "off")
 # Parameters that PyMySQL takes, with what their texts become.
 _MYSQL_NUMBERS = ("connect_timeout", "read_timeout", "write_timeout", "max_allowed_packet")
 _MYSQL_TEXTS = (
-    *("bind_address", "collation", "init_command", "program_name", "read_default_file"),
+    *("bind_address", "init_command", "program_name", "read_default_file"),
     *("read_default_group", "unix_socket"),
 )
+# All texts of this driver are unicode, and SQLAlchemy gives every session the collation of its
+# character set.
+_MYSQL_WITHOUT_EFFECT = ("collation", "use_unicode")
 _MYSQL_BY_ROOST = ("autocommit", "client_flag", "conv", "cursorclass", "sql_mode")
 
 _SSL_FILES = ("ssl_ca", "ssl_capath", "ssl_cert", "ssl_key")
@@ -109,7 +112,10 @@ _UTF8 = ("utf8", "utf8mb3", "utf8mb4")
 
 def mysql_parameters(url: URL) -> Parameters:
     """The parameters of PyMySQL, mysqlclient and SQLAlchemy."""
-    known = (*_MYSQL_NUMBERS, *_MYSQL_TEXTS, *_SSL, "charset", "use_unicode", "local_infile")
+    known = (
+        *(*_MYSQL_NUMBERS, *_MYSQL_TEXTS, *_MYSQL_WITHOUT_EFFECT, *_SSL),
+        *("charset", "local_infile"),
+    )
     _refuse(url, known, set_by_roost=_MYSQL_BY_ROOST)
     values = _single(url)
     arguments: dict[str, Any] = {name: values[name] for name in _MYSQL_TEXTS if name in values}
@@ -121,10 +127,11 @@ def mysql_parameters(url: URL) -> Parameters:
     arguments |= _encryption(values)
     charset, remarks = _charset(values)
     arguments["charset"] = charset
-    if "use_unicode" in values:
-        # Older drivers had to be told. All texts of this driver are unicode.
-        _switch("use_unicode", values["use_unicode"])
-        remarks.append("has the parameter use_unicode, which has no effect")
+    remarks += [
+        f"has the parameter {name}, which has no effect"
+        for name in _MYSQL_WITHOUT_EFFECT
+        if name in values
+    ]
     return Parameters(url.difference_update_query(known), arguments, tuple(remarks))
 
 
@@ -132,7 +139,7 @@ def _charset(values: Mapping[str, str]) -> tuple[str, list[str]]:
     charset = values.get("charset", "utf8mb4")
     if charset.lower() not in _UTF8:
         raise _bad("charset", charset, "utf8mb4 or utf8")
-    if charset == "utf8mb4" or "collation" in values:
+    if charset == "utf8mb4":
         return charset, []
     # The same encoding, with the characters that `utf8` of MySQL leaves out.
     return "utf8mb4", [f"has the charset {charset}; using utf8mb4, which contains it"]
