@@ -27,6 +27,7 @@ from roost.settings import (
 )
 from roost.store import standard_names
 from roost.store.adoption.adopt import IncompleteIds
+from roost.store.connection.shown_url import database_name
 from roost.store.connection.url_parameters import InvalidDatabaseUrl
 from roost.store.migrations import migrate
 from roost.store.store import Store
@@ -100,7 +101,8 @@ def open_store(settings: Settings) -> Store:
     try:
         return _open_store(settings.database_url, database)
     except InvalidDatabaseUrl as error:
-        raise SettingsError(f"[placement_database]connection cannot be used: {error}") from error
+        shown = database_name(settings.database_url)
+        raise SettingsError(f"[placement_database]connection = {shown}: {error}") from error
 
 
 def _open_store(url: str, database: DatabaseSettings) -> Store:
@@ -117,9 +119,9 @@ def _open_store(url: str, database: DatabaseSettings) -> Store:
     )
 
 
-def build_configured() -> Application:
+def build_configured(load: Callable[[], Settings] = load_settings) -> Application:
     """The service as configured, with its logging: for servers that set up neither."""
-    settings = load_settings()
+    settings = load()
     logs.configure(settings)
     log_outcomes(check_configuration(settings))
     return build_application(settings=settings)

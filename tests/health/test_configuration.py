@@ -157,7 +157,7 @@ WRONG = {
     ),
     "a database that nobody knows": (
         f"{KEYSTONE}[placement_database]\nconnection = oracle://x/y\n",
-        "[placement_database]connection cannot be used: roost knows no database oracle",
+        "[placement_database]connection = oracle://x/y: roost knows no database oracle",
     ),
     "a parameter of the URL": (
         f"{KEYSTONE}[placement_database]\nconnection = mysql://x/y?sslmode=require\n",

@@ -38,9 +38,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def missing(what: str) -> None:
+def missing(what: str, packages: str = "postgresql mariadb-server") -> None:
     """Report a missing server: as a failure in CI, as a skip on a developer's machine."""
-    packages = "postgresql mariadb-server memcached"
     message = f"{what} is not installed; on Debian: apt-get install {packages}"
     if os.environ.get("CI") == "true":
         raise RuntimeError(message)

@@ -23,7 +23,7 @@ class Memcached:
     def __enter__(self) -> Self:
         program = shutil.which("memcached")
         if program is None:
-            missing("memcached")
+            missing("memcached", "memcached")
         self._process = subprocess.Popen(
             [str(program), "-u", "nobody", "-l", "127.0.0.1", "-p", str(self.port)],
             stdin=subprocess.DEVNULL,

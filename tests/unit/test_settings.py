@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from roost.cli.output import database_name
 from roost.settings import Settings, load_settings
+from roost.store.connection.shown_url import database_name
 
 
 @pytest.fixture(autouse=True)

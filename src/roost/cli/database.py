@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from roost.cli.options import config_file_option, database_option, json_option, read_settings
-from roost.cli.output import Failure, database_name
+from roost.cli.output import Failure
+from roost.store.connection.shown_url import database_name
 
 
 @click.group("db")

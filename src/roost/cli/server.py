@@ -14,12 +14,13 @@ from rich.console import Console
 from roost.api.access.authentication import is_loopback
 from roost.api.http.messages import Application
 from roost.assembly import LazyApplication, build_application
-from roost.cli.output import BadInput, Failure, database_name
+from roost.cli.output import BadInput, Failure
 from roost.cli.tables import sync_tables
 from roost.health.configuration import check_configuration, log_outcomes
 from roost.health.outcome import Outcome
 from roost.observe import exposition, logs
 from roost.settings import Settings, SettingsError
+from roost.store.connection.shown_url import database_name
 
 # How long after SIGTERM a worker may go on to finish its requests.
 STOP_SECONDS_MAX = 30

@@ -26,6 +26,7 @@ from roost.settings import Settings, SettingsError, library_configuration
 from roost.settings.names import judge_names
 from roost.settings.sources import read_sources
 from roost.store.connection.database_url import read_url
+from roost.store.connection.shown_url import database_name
 from roost.store.connection.url_parameters import InvalidDatabaseUrl
 
 LOG = logging.getLogger(__name__)
@@ -77,7 +78,8 @@ def database_url_outcomes(settings: Settings) -> list[Outcome]:
     try:
         found = read_url(settings.database_url, parameters)
     except InvalidDatabaseUrl as error:
-        return [failure(DATABASE_CHECK, f"{option} cannot be used: {first_line(error)}")]
+        shown = database_name(settings.database_url)
+        return [failure(DATABASE_CHECK, f"{option} = {shown}: {first_line(error)}")]
     if not found.remarks:
         return [success("driver", found.driver)]
     return [remark("driver", f"{option} {each}") for each in found.remarks]
@@ -129,17 +131,30 @@ def _quiet(logger: str) -> Iterator[None]:
         log.setLevel(level)
 
 
-def _policy(settings: Settings) -> Outcome:
+def policy_file(settings: Settings) -> str | None:
+    """The path of the policy file, if there is one."""
     configuration = library_configuration(settings)
     opts.set_defaults(configuration, "policy.yaml")
-    name = configuration.oslo_policy.policy_file
-    path = configuration.find_file(name)
-    if path is None:
-        return success("policy", "the built-in rules; there is no policy file")
+    path: str | None = configuration.find_file(configuration.oslo_policy.policy_file)
+    return path
+
+
+def is_json(path: str) -> bool:
+    """Whether a file contains JSON; raises OSError if it cannot be read."""
     try:
         json.loads(Path(path).read_text())
     except ValueError:
-        return _policy_in_use(settings, path)
+        return False
+    return True
+
+
+def _policy(settings: Settings) -> Outcome:
+    path = policy_file(settings)
+    if path is None:
+        return success("policy", "the built-in rules; there is no policy file")
+    try:
+        if not is_json(path):
+            return _policy_in_use(settings, path)
     except OSError as error:
         return failure("policy", f"{path} cannot be read: {error.strerror}")
     return failure(

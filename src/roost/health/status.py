@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 
 from roost.errors import Unavailable
-from roost.health.configuration import configuration_outcomes
+from roost.health.configuration import configuration_outcomes, is_json, policy_file
 from roost.health.inspection import count_missing_rows
 from roost.health.outcome import Outcome, failure, first_line, success, warning
 from roost.health.server import check_reachable, judge, read_settings
@@ -12,7 +12,7 @@ from roost.settings import Settings
 from roost.store.migrations import migrate
 from roost.store.store import Store
 
-__all__ = ["configuration_outcomes", "database_outcomes"]
+__all__ = ["configuration_outcomes", "database_outcomes", "is_json", "policy_file"]
 
 
 def database_outcomes(store: Store, settings: Settings) -> Iterator[Outcome]:

@@ -19,18 +19,21 @@ Values = Mapping[tuple[str, str], Any]
 
 def load_settings(
     *,
+    default_files: Sequence[Path] | None = None,
     config_files: Sequence[Path] = (),
     overrides: Values | None = None,
     defaults: Values | None = None,
 ) -> Settings:
     """Read every source once.
 
-    `overrides` take precedence over every source, as options on a command line do; `defaults`
-    apply where no source sets an option. Raises `SettingsError` for what cannot be used, and for
-    names which say that another database is meant than the one that roost would use.
+    `default_files` are read instead of those that `default_config_files` finds. `overrides` take
+    precedence over every source, as options on a command line do; `defaults` apply where no source
+    sets an option. Raises `SettingsError` for what cannot be used, and for names which say that
+    another database is meant than the one that roost would use.
     """
     overrides = overrides or {}
-    files = [str(path) for path in (*default_config_files(), *config_files)]
+    default_files = default_config_files() if default_files is None else default_files
+    files = [str(path) for path in (*default_files, *config_files)]
     sources = read_sources(files)
     refuse_misspelt_database(sources, is_given=(DATABASE, "connection") in overrides)
     configuration = cfg.ConfigOpts()
