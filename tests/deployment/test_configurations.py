@@ -121,4 +121,11 @@ def test_two_processes_share_the_tokens_that_keystone_validated(
         assert "no effect in roost: [DEFAULT]state_path" in said
         refused = httpx.get(f"{servers[0].url}/traits", headers={"x-auth-token": "nonsense"})
         assert refused.status_code == 401
+        # Without the cache, Keystone is asked again.
+        memcached.stop()
+        before = keystone.validations
+        answer = httpx.get(
+            f"{servers[0].url}/resource_providers", headers={"x-auth-token": "admin"}
+        )
+        assert (answer.status_code, keystone.validations) == (200, before + 1)
     mariadb.drop_database(database)

@@ -36,7 +36,7 @@ class Memcached:
                 self.command("version")
                 return self
             time.sleep(0.05)
-        self.__exit__(None, None, None)
+        self.stop()
         raise RuntimeError("memcached did not start")
 
     def __exit__(
@@ -45,6 +45,9 @@ class Memcached:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
         self._process.kill()
         self._process.wait()
 
