@@ -15,6 +15,7 @@ from roost.api.application import create_application
 from roost.api.http import error_response, error_table
 from roost.api.http.messages import Application, Environ, StartResponse
 from roost.errors import Unavailable
+from roost.health.configuration import check_configuration, log_outcomes
 from roost.observe import logs
 from roost.service.service import Roost
 from roost.settings import (
@@ -26,7 +27,8 @@ from roost.settings import (
 )
 from roost.store import standard_names
 from roost.store.adoption.adopt import IncompleteIds
-from roost.store.connection.engine import InvalidDatabaseUrl
+from roost.store.connection.shown_url import database_name
+from roost.store.connection.url_parameters import InvalidDatabaseUrl
 from roost.store.migrations import migrate
 from roost.store.store import Store
 
@@ -99,7 +101,8 @@ def open_store(settings: Settings) -> Store:
     try:
         return _open_store(settings.database_url, database)
     except InvalidDatabaseUrl as error:
-        raise SettingsError(f"[placement_database]connection cannot be used: {error}") from error
+        shown = database_name(settings.database_url)
+        raise SettingsError(f"[placement_database]connection = {shown}: {error}") from error
 
 
 def _open_store(url: str, database: DatabaseSettings) -> Store:
@@ -116,17 +119,18 @@ def _open_store(url: str, database: DatabaseSettings) -> Store:
     )
 
 
-def build_configured() -> Application:
+def build_configured(load: Callable[[], Settings] = load_settings) -> Application:
     """The service as configured, with its logging: for servers that set up neither."""
-    settings = load_settings()
+    settings = load()
     logs.configure(settings)
+    log_outcomes(check_configuration(settings))
     return build_application(settings=settings)
 
 
 class LazyApplication:
     """Builds an application with its first request, in the process that serves it.
 
-    While the application cannot be built, requests get a 503 that says why, and `/livez` is
+    While the application cannot be built, requests get a 503 and the log says why; `/livez` is
     answered: the process runs, and restarting it would not help.
     """
 

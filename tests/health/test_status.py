@@ -20,7 +20,19 @@ from tests.support.database_servers import MariaDB, PostgreSQL, free_port, missi
 from tests.support.roost_server import command
 
 SECONDS_MAX = 60
-KEYSTONE = "[api]\nauth_strategy = keystone\n"
+KEYSTONE = """\
+[api]
+auth_strategy = keystone
+[keystone_authtoken]
+www_authenticate_uri = http://keystone:5000
+auth_url = http://keystone:5000
+auth_type = password
+username = placement
+password = secret
+project_name = services
+user_domain_id = default
+project_domain_id = default
+"""
 
 
 class Program:

@@ -18,7 +18,7 @@ from roost.operations.usages import read_project_usages
 from roost.service.service import Roost
 from roost.settings import Settings
 from roost.store import standard_names
-from roost.store.connection.engine import create_engine, normalised
+from roost.store.connection.engine import create_engine
 from roost.store.migrations import migrate
 from roost.store.schema import consumers, projects, resource_providers, traits, users
 from roost.store.store import Store
@@ -46,24 +46,6 @@ def put_inventory(roost: Roost, generation: int = 0, **fields: float) -> None:
         provider_uuid=HOST, inventories={"VCPU": inventory}, expected_generation=generation
     )
     assert replace_inventories(roost, change=change) == read_inventories(roost, provider_uuid=HOST)
-
-
-@pytest.mark.parametrize(
-    ("url", "drivername"),
-    [
-        ("postgresql://h/d", "postgresql+psycopg"),
-        ("mysql://h/d", "mysql+pymysql"),
-        ("mariadb://h/d", "mysql+pymysql"),
-        ("mysql+pymysql://h/d", "mysql+pymysql"),
-        ("sqlite:////tmp/x.db", "sqlite"),
-    ],
-)
-def test_urls_get_a_driver(url: str, drivername: str) -> None:
-    assert normalised(url).drivername == drivername
-
-
-def test_connection_parameters_are_added() -> None:
-    assert normalised("mysql://h/d?a=b", "c=d").query == {"a": "b", "c": "d"}
 
 
 def test_sqlite_in_memory_is_refused() -> None:

@@ -395,8 +395,8 @@ def test_missing_settings_of_keystone_are_refused(
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("nonsense", "Could not parse"),
-        ("nosuch://localhost/placement", "Can't load plugin"),
+        ("nonsense", "expected such as mysql+pymysql"),
+        ("nosuch://localhost/placement", "roost knows no database nosuch"),
         ("sqlite://", "needs a SQLite file"),
         ("postgresql://localhost/placement", "pip install 'roost[postgresql]'"),
         ("mysql://localhost/placement", "pip install 'roost[mysql]'"),

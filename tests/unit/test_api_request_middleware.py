@@ -74,7 +74,7 @@ def test_paths_may_have_the_prefix(client: httpx.Client) -> None:
 def test_a_prefix_must_be_a_path(tmp_path: Path) -> None:
     path = tmp_path / "placement.conf"
     path.write_text("[roost]\nurl_prefix = placement/\n")
-    with pytest.raises(SettingsError, match="begins with a slash"):
+    with pytest.raises(SettingsError, match="expected a path that begins with a slash"):
         load_settings(config_files=[path])
 
 

@@ -129,5 +129,5 @@ def test_loggers_have_their_configured_levels(path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["roost", "roost=", "roost=LOUD"])
 def test_an_invalid_log_level_is_refused(text: str) -> None:
-    with pytest.raises(SettingsError, match="is not like logger=LEVEL"):
+    with pytest.raises(SettingsError, match="expected logger=LEVEL"):
         logs.configure(Settings(log_levels=(text,)))

@@ -4,19 +4,10 @@ From the outside in: `RequestMiddleware`, proxy headers, CORS, Keystone. Middlew
 configured is neither imported nor called, because each takes longer than most requests.
 """
 
-import logging
-from collections.abc import Iterable
-
-from oslo_config import cfg
-
-from roost.api.access.policy import policy_of
-from roost.api.http import error_response, error_table
-from roost.api.http.messages import Application, Environ, StartResponse
+from roost.api.access.keystone import add_keystone, check_keystone_settings
+from roost.api.http.messages import Application
 from roost.api.http.request_middleware import RequestMiddleware
-from roost.errors import Unavailable
-from roost.settings import Settings, SettingsError, library_configuration
-
-LOG = logging.getLogger(__name__)
+from roost.settings import Settings, library_configuration
 
 
 def add_middleware(
@@ -32,8 +23,8 @@ def add_middleware(
     """
     configuration = library_configuration(settings)
     if settings.auth_strategy == "keystone":
-        _check_keystone_settings(settings)
-        application = _add_keystone(application, configuration, open_paths)
+        check_keystone_settings(settings)
+        application = add_keystone(application, configuration, open_paths)
     if settings.cors_allowed_origins:
         from oslo_middleware import cors
 
@@ -45,50 +36,7 @@ def add_middleware(
     return RequestMiddleware(application, settings.url_prefix, quiet_paths)
 
 
-def check_pipeline(settings: Settings) -> None:
-    """Raise the `SettingsError` that building the application would raise."""
-    policy_of(settings)
+def check_middleware(settings: Settings) -> None:
+    """Raise the `SettingsError` that `add_middleware` would raise."""
     nothing: frozenset[str] = frozenset()
     add_middleware(lambda *_: (), settings, open_paths=nothing, quiet_paths=nothing)
-
-
-def _check_keystone_settings(settings: Settings) -> None:
-    # The middleware registers these options itself, so they need a configuration of their own.
-    configuration = library_configuration(settings)
-    options = [cfg.StrOpt("auth_type", deprecated_name="auth_plugin"), cfg.StrOpt("auth_section")]
-    configuration.register_opts(options, group="keystone_authtoken")
-    section = configuration.keystone_authtoken
-    if not section.auth_type and not section.auth_section:
-        raise SettingsError(
-            "[api]auth_strategy is keystone, and [keystone_authtoken] does not say how to reach "
-            "it: set auth_type, auth_url and so on; for tests and development set auth_strategy "
-            "to noauth2 (every token is believed)"
-        )
-
-
-def _add_keystone(
-    application: Application, configuration: cfg.ConfigOpts, open_paths: frozenset[str]
-) -> Application:
-    from keystonemiddleware import auth_token  # type: ignore[import-untyped]
-
-    try:
-        guarded = auth_token.AuthProtocol(application, {"oslo_config_config": configuration})
-    except Exception as error:
-        # Several libraries take part, and each has exceptions of its own.
-        raise SettingsError(f"[keystone_authtoken] cannot be used: {error}") from error
-
-    def choose(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        if environ.get("PATH_INFO") in open_paths:
-            return application(environ, start_response)
-        try:
-            response: Iterable[bytes] = guarded(environ, start_response)
-            return response
-        except Exception:
-            # The application turns every exception into a response, so this one comes from
-            # Keystone or the way to it. Whether the token is valid is not known.
-            LOG.exception("Keystone cannot be asked")
-            return error_response.respond(
-                error_table.to_http(Unavailable("")), environ, start_response
-            )
-
-    return choose

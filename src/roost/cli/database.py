@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from roost.cli.options import config_file_option, database_option, json_option, read_settings
-from roost.cli.output import Failure, database_name
+from roost.cli.output import Failure
+from roost.store.connection.shown_url import database_name
 
 
 @click.group("db")
@@ -27,8 +28,13 @@ def sync(database: str | None, config_files: tuple[Path, ...]) -> None:
       roost db sync --database postgresql://roost:secret@db/roost
     """
     from roost.cli.tables import sync_tables
+    from roost.health.configuration import database_url_outcomes
+    from roost.health.outcome import AtStart
 
     settings = read_settings(config_files, database)
+    for outcome in database_url_outcomes(settings):
+        if outcome.at_start is AtStart.LOG:
+            click.echo(f"roost: {outcome.detail}", err=True)
     version = sync_tables(settings)
     click.echo(f"{database_name(settings.database_url)} is at version {version}")
 

@@ -11,12 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from roost.assembly import incomplete_ids
-from roost.cli.output import BadInput, database_name
+from roost.cli.output import BadInput
 from roost.cli.tables import open_tables
 from roost.health.check import STEPS, check
 from roost.health.findings import Finding, FindingKind
 from roost.health.repair import REPAIRS, repair
 from roost.settings import Settings
+from roost.store.connection.shown_url import database_name
 from roost.store.store import Store
 
 # How many findings of one kind a table shows. JSON has all of them.

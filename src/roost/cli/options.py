@@ -1,10 +1,11 @@
 """Options that several commands take, and what they lead to: settings, and a client."""
 
+import functools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -24,13 +25,47 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def config_file_option(command: Command) -> Command:
-    return click.option(
+    """Adds --config-file and --config-dir. The command gets all files, as `config_files`."""
+
+    @functools.wraps(command)
+    def with_all_files(
+        *arguments: Any,
+        config_files: tuple[Path, ...],
+        config_folders: tuple[Path, ...],
+        **named: Any,
+    ) -> Any:
+        files = _all_files(config_files, config_folders)
+        return command(*arguments, config_files=files, **named)
+
+    wrapped = click.option(
+        "--config-dir",
+        "config_folders",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        multiple=True,
+        help="A folder whose *.conf files are read last, in the order of their names. May be "
+        "repeated.",
+    )(with_all_files)
+    wrapped = click.option(
         "--config-file",
         "config_files",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         multiple=True,
         help="A configuration file, read after placement.conf. May be repeated.",
-    )(command)
+    )(wrapped)
+    return cast(Command, wrapped)
+
+
+def _all_files(files: tuple[Path, ...], folders: tuple[Path, ...]) -> tuple[Path, ...]:
+    from roost.settings import SettingsError, default_config_files, files_of_folder
+
+    try:
+        found = [path for folder in folders for path in files_of_folder(folder)]
+        if folders and not files and not found and not default_config_files():
+            # Somebody meant to configure roost, so its defaults are not what they want.
+            raise BadInput(f"no *.conf file in {', '.join(map(str, folders))}")
+    except SettingsError as error:
+        raise BadInput(str(error)) from error
+    return (*files, *found)
 
 
 def database_option(command: Command) -> Command:
@@ -55,10 +90,10 @@ def read_settings(
     from roost.settings import SettingsError, default_config_files, load_settings
 
     given = {("placement_database", "connection"): database, **(given or {})}
-    # A user without any configuration is trying roost out, and needs no authentication. A
-    # deployment that is configured, but does not say how to authenticate, must never be open.
-    configured = bool(config_files or default_config_files())
     try:
+        # A user without any configuration is trying roost out, and needs no authentication. A
+        # deployment that is configured, but does not say how to authenticate, must never be open.
+        configured = bool(config_files or default_config_files())
         return load_settings(
             config_files=config_files,
             overrides={name: value for name, value in given.items() if value is not None},

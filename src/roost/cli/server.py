@@ -4,6 +4,7 @@ import functools
 import signal
 import socket
 import threading
+from collections.abc import Sequence
 
 from granian.constants import Interfaces
 from granian.log import LogLevels
@@ -12,12 +13,14 @@ from rich.console import Console
 
 from roost.api.access.authentication import is_loopback
 from roost.api.http.messages import Application
-from roost.api.pipeline import check_pipeline
 from roost.assembly import LazyApplication, build_application
-from roost.cli.output import BadInput, Failure, database_name
+from roost.cli.output import BadInput, Failure
 from roost.cli.tables import sync_tables
+from roost.health.configuration import check_configuration, log_outcomes
+from roost.health.outcome import Outcome
 from roost.observe import exposition, logs
 from roost.settings import Settings, SettingsError
+from roost.store.connection.shown_url import database_name
 
 # How long after SIGTERM a worker may go on to finish its requests.
 STOP_SECONDS_MAX = 30
@@ -28,12 +31,14 @@ _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
 def run_server(settings: Settings, *, host: str, port: int, workers: int, threads: int) -> None:
     """Serve until SIGTERM or Ctrl-C, then finish the requests that are in flight."""
     _refuse_remote_noauth2(host, settings)
-    _refuse_unusable_settings(settings)
+    remarks = _check_settings(settings)
     _refuse_taken_port(host, port)
     # Here, because otherwise all workers would migrate the tables at once.
     if settings.database.sync_on_startup is not False:
         sync_tables(settings)
     _print_banner(host, port, settings)
+    logs.configure(settings)
+    log_outcomes(remarks)
     exposition.drop_own_gauges()
     server = Server(
         "roost.wsgi:application",
@@ -97,12 +102,10 @@ def _refuse_remote_noauth2(host: str, settings: Settings) -> None:
         )
 
 
-def _refuse_unusable_settings(settings: Settings) -> None:
+def _check_settings(settings: Settings) -> Sequence[Outcome]:
     """Refuse settings that would make every worker fail, before anything starts."""
     try:
-        check_pipeline(settings)
-        logs.handler_of(settings).close()
-        logs.levels_of(settings)
+        return check_configuration(settings)
     except SettingsError as error:
         raise BadInput(str(error)) from error
 

@@ -8,10 +8,11 @@ from oslo_db.exception import DBError  # type: ignore[import-untyped]
 from sqlalchemy.exc import SQLAlchemyError
 
 from roost.assembly import incomplete_ids, open_store
-from roost.cli.output import Failure, database_name
+from roost.cli.output import Failure
 from roost.errors import RoostError
 from roost.settings import Settings, SettingsError
 from roost.store import standard_names
+from roost.store.connection.shown_url import database_name
 from roost.store.migrations import migrate
 from roost.store.store import Store
 

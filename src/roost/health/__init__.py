@@ -4,6 +4,7 @@ findings.py      the kinds of findings in the tables
 inspection.py    finds wrong rows in the tables
 index_check.py   compares an index with the tables
 repair.py        repairs findings
+configuration.py whether roost can work with its configuration; the start checks the same
 server.py        settings of the database server, and the rules for them
 outcome.py       the result of one check of `roost status`
 """

@@ -1,26 +1,18 @@
-"""`roost status`: whether roost can work here, and keep its guarantees."""
+"""`roost status`: the configuration (configuration.py), and the database that it names."""
 
 import contextlib
-import json
 from collections.abc import Iterator
-from pathlib import Path
 
-from oslo_policy import opts
-
-from roost.api.access.policy import policy_of
 from roost.errors import Unavailable
+from roost.health.configuration import configuration_outcomes, is_json, policy_file
 from roost.health.inspection import count_missing_rows
-from roost.health.outcome import Outcome, failure, success, warning
+from roost.health.outcome import Outcome, failure, first_line, success, warning
 from roost.health.server import check_reachable, judge, read_settings
-from roost.settings import Settings, SettingsError, library_configuration
+from roost.settings import Settings
 from roost.store.migrations import migrate
 from roost.store.store import Store
 
-
-def configuration_outcomes(settings: Settings) -> Iterator[Outcome]:
-    """The checks that need no database."""
-    yield _authentication(settings)
-    yield _policy(settings)
+__all__ = ["configuration_outcomes", "database_outcomes", "is_json", "policy_file"]
 
 
 def database_outcomes(store: Store, settings: Settings) -> Iterator[Outcome]:
@@ -28,7 +20,7 @@ def database_outcomes(store: Store, settings: Settings) -> Iterator[Outcome]:
     try:
         check_reachable(store)
     except Unavailable as error:
-        yield failure("database", _one_line(error))
+        yield failure("database", first_line(error))
         return
     yield success("database", f"{store.engine.dialect.name}, reachable")
     yield _schema(store)
@@ -41,40 +33,6 @@ def database_outcomes(store: Store, settings: Settings) -> Iterator[Outcome]:
         yield from judge(store.engine.dialect.name, read_settings(store))
 
 
-def _authentication(settings: Settings) -> Outcome:
-    if settings.auth_strategy == "noauth2":
-        return warning("authentication", "noauth2 believes every token: for development only")
-    return success("authentication", settings.auth_strategy)
-
-
-def _policy(settings: Settings) -> Outcome:
-    configuration = library_configuration(settings)
-    opts.set_defaults(configuration, "policy.yaml")
-    name = configuration.oslo_policy.policy_file
-    path = configuration.find_file(name)
-    if path is None:
-        return success("policy", "the built-in rules; there is no policy file")
-    try:
-        json.loads(Path(path).read_text())
-    except ValueError:
-        return _policy_in_use(settings, path)
-    except OSError as error:
-        return failure("policy", f"{path} cannot be read: {error.strerror}")
-    return failure(
-        "policy",
-        f"{path} is JSON, which is not accepted any more: convert it to YAML with "
-        "`oslopolicy-convert-json-to-yaml --namespace roost`",
-    )
-
-
-def _policy_in_use(settings: Settings, path: str) -> Outcome:
-    try:
-        policy_of(settings)
-    except SettingsError as error:
-        return failure("policy", f"{path}: {_one_line(error)}")
-    return success("policy", path)
-
-
 def _schema(store: Store) -> Outcome:
     try:
         placement = migrate.placement_version(store.engine)
@@ -82,7 +40,7 @@ def _schema(store: Store) -> Outcome:
         if migrate.is_current(store.engine):
             return success("schema", f"roost {version}, Placement {placement}")
     except Unavailable as error:
-        return failure("schema", _one_line(error))
+        return failure("schema", first_line(error))
     if placement is None:
         return failure("schema", "no tables yet: run `roost db sync`")
     found = f"roost {version}" if version else f"Placement {placement}, not adopted yet"
@@ -106,7 +64,3 @@ def _sqlite(settings: Settings) -> Outcome:
     if not settings.database.sqlite_synchronous:
         return warning("SQLite", "sqlite_synchronous is false: a power failure loses writes")
     return success("SQLite", "waits until a commit is on the disk")
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split("\n", maxsplit=1)[0].split())

@@ -13,7 +13,7 @@ from logging.handlers import WatchedFileHandler
 from pathlib import Path
 from typing import Any
 
-from roost.settings import Settings, SettingsError
+from roost.settings import Settings, bad_value
 
 # The id that roost gave to the request of this thread, and the id that the client sent along, of
 # the request which the client itself is serving.
@@ -48,7 +48,9 @@ def _name_and_level(text: str) -> tuple[str, int]:
     name, _, level_name = text.partition("=")
     level = logging.getLevelNamesMapping().get(level_name.strip().upper())
     if level is None:
-        raise SettingsError(f"[DEFAULT]default_log_levels: {text!r} is not like logger=LEVEL")
+        raise bad_value(
+            "DEFAULT", "default_log_levels", text, "logger=LEVEL, such as roost.requests=WARNING"
+        )
     return name.strip(), level
 
 
@@ -61,7 +63,9 @@ def handler_of(settings: Settings) -> logging.Handler:
         # Reopens the file after logrotate has moved it away.
         return WatchedFileHandler(path, encoding="utf-8")
     except OSError as error:
-        raise SettingsError(f"cannot write to [DEFAULT]log_file {path}: {error}") from error
+        raise bad_value(
+            "DEFAULT", "log_file", str(path), f"a file that can be written ({error.strerror})"
+        ) from error
 
 
 class PlainFormatter(logging.Formatter):

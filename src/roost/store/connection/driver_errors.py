@@ -67,9 +67,9 @@ def _postgresql_failure(error: sql.OperationalError, *_: object) -> None:
         raise driver.DBConnectionError(error)
 
 
-# Too many connections, or shutting down.
+# Too many connections, or shutting down; the user, the host or the lack of TLS is refused.
 @exc_filters.filters(  # type: ignore[untyped-decorator]
-    "mysql", sql.OperationalError, r".*\((1040|1053|1203),"
+    "mysql", sql.OperationalError, r".*\((1040|1053|1203|1044|1045|1129|1130|1698|2026),"
 )
 def _mysql_unavailable(error: sql.OperationalError, *_: object) -> None:
     raise driver.DBConnectionError(error)

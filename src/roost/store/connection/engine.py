@@ -12,22 +12,12 @@ from typing import Any
 
 import sqlalchemy
 from sqlalchemy import Connection, Engine, event
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.engine import URL
 
 from roost.model import Value
 from roost.store.connection import driver_errors, statements
-
-DRIVERS = {
-    "postgresql": "postgresql+psycopg",
-    "postgres": "postgresql+psycopg",
-    "mysql": "mysql+pymysql",
-    "mariadb": "mysql+pymysql",
-    "mariadb+pymysql": "mysql+pymysql",
-}
-
-# The extra of the distribution that installs the driver, by database.
-EXTRAS = {"postgresql": "postgresql", "mysql": "mysql"}
+from roost.store.connection.database_url import DatabaseUrl, read_url
+from roost.store.connection.url_parameters import InvalidDatabaseUrl
 
 # How long a connection waits for a writer of another process to release the SQLite file.
 SQLITE_BUSY_SECONDS = 30
@@ -44,10 +34,6 @@ SNAPSHOT_BEGIN = {
     "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
     "mysql": "START TRANSACTION WITH CONSISTENT SNAPSHOT",
 }
-
-
-class InvalidDatabaseUrl(ValueError):
-    """The URL cannot lead to a connection, whatever the state of the server."""
 
 
 class EngineOptions(Value, frozen=True, kw_only=True):
@@ -67,27 +53,27 @@ class EngineOptions(Value, frozen=True, kw_only=True):
 
 def create_engine(url: str | URL, options: EngineOptions = EngineOptions()) -> Engine:  # noqa: B008 - frozen
     """The engine for write transactions."""
-    url = normalised(url, options.connection_parameters)
-    if url.get_backend_name() == "sqlite":
-        engine = _sqlite(url, options)
+    target = read_url(url, options.connection_parameters)
+    if target.url.get_backend_name() == "sqlite":
+        engine = _sqlite(target, options)
         event.listen(engine, "begin", _begin_sqlite)
         statements.register(engine)
         return engine
     # `Database.write` ends every transaction before it returns the connection to the pool, so a
     # ROLLBACK by the pool would waste a round trip.
-    engine = _server(url, options, isolation_level="READ COMMITTED", pool_reset_on_return=None)
+    engine = _server(target, options, isolation_level="READ COMMITTED", pool_reset_on_return=None)
     statements.register(engine)
     return engine
 
 
 def create_reader(url: str | URL, options: EngineOptions = EngineOptions()) -> Engine:  # noqa: B008 - frozen
     """The engine for reads: each statement on its own, except between the ends of a snapshot."""
-    url = normalised(url, options.connection_parameters)
-    if url.get_backend_name() == "sqlite":
-        return _sqlite(url, options, pool_extra=FEED_CONNECTIONS)
+    target = read_url(url, options.connection_parameters)
+    if target.url.get_backend_name() == "sqlite":
+        return _sqlite(target, options, pool_extra=FEED_CONNECTIONS)
     # A returned connection has no open transaction, so a ROLLBACK would waste a round trip.
     return _server(
-        url,
+        target,
         options,
         isolation_level="AUTOCOMMIT",
         pool_extra=FEED_CONNECTIONS,
@@ -96,38 +82,25 @@ def create_reader(url: str | URL, options: EngineOptions = EngineOptions()) -> E
     )
 
 
-def normalised(url: str | URL, connection_parameters: str = "") -> URL:
-    """The URL with the driver that roost uses."""
-    try:
-        url = make_url(url)
-        url = url.set(drivername=DRIVERS.get(url.drivername, url.drivername))
-        if connection_parameters:
-            url = url.update_query_string(connection_parameters)
-        url.get_dialect().import_dbapi()
-    except ArgumentError as error:
-        raise InvalidDatabaseUrl(str(error)) from error
-    except ImportError as error:
-        extra = EXTRAS.get(url.get_backend_name()) if isinstance(url, URL) else None
-        advice = f": pip install 'roost[{extra}]'" if extra else ""
-        raise InvalidDatabaseUrl(f"its driver is not installed ({error}){advice}") from error
-    if url.get_backend_name() not in SNAPSHOT_BEGIN:
-        raise InvalidDatabaseUrl(f"roost knows no database {url.get_backend_name()}")
-    return url
-
-
 def _server(
-    url: URL, options: EngineOptions, *, isolation_level: str, pool_extra: int = 0, **arguments: Any
+    target: DatabaseUrl,
+    options: EngineOptions,
+    *,
+    isolation_level: str,
+    pool_extra: int = 0,
+    **arguments: Any,
 ) -> Engine:
-    if url.get_backend_name() == "mysql":
-        arguments["connect_args"] = _mysql_arguments(url, options)
+    is_mysql = target.url.get_backend_name() == "mysql"
+    own = _mysql_arguments(options) if is_mysql else {}
     engine = sqlalchemy.create_engine(
-        url,
+        target.url,
+        connect_args={**target.arguments, **own},
         isolation_level=isolation_level,
         pool_recycle=options.connection_recycle_time,
         **_pool(options, pool_extra),
         **arguments,
     )
-    if url.get_backend_name() == "mysql":
+    if is_mysql:
         event.listen(engine, "connect", _MysqlSession(options, isolation_level))
     driver_errors.register(engine)
     return engine
@@ -147,20 +120,15 @@ def _pool(options: EngineOptions, extra: int) -> dict[str, Any]:
 # MySQL and MariaDB
 
 
-def _mysql_arguments(url: URL, options: EngineOptions) -> Mapping[str, Any]:
+def _mysql_arguments(options: EngineOptions) -> Mapping[str, Any]:
+    # PyMySQL is an optional dependency.
+    from pymysql.constants import CLIENT  # type: ignore[import-untyped]
+
     # The ids of standard resource classes start at 0, which would otherwise mean "the next id".
     mode = ",".join(filter(None, [options.mysql_sql_mode, "NO_AUTO_VALUE_ON_ZERO"]))
-    arguments: dict[str, Any] = {"sql_mode": mode}
-    if url.get_driver_name() == "pymysql":
-        # PyMySQL is an optional dependency.
-        from pymysql.constants import CLIENT  # type: ignore[import-untyped]
-
-        # A row count includes rows that matched and kept their values. Batches are several
-        # statements in one text.
-        arguments["client_flag"] = CLIENT.FOUND_ROWS | CLIENT.MULTI_STATEMENTS
-    if "charset" not in url.query:
-        arguments["charset"] = "utf8mb4"
-    return arguments
+    # A row count includes rows that matched and kept their values. Batches are several statements
+    # in one text.
+    return {"sql_mode": mode, "client_flag": CLIENT.FOUND_ROWS | CLIENT.MULTI_STATEMENTS}
 
 
 class _MysqlSession:
@@ -190,11 +158,11 @@ class _MysqlSession:
 # SQLite
 
 
-def _sqlite(url: URL, options: EngineOptions, pool_extra: int = 0) -> Engine:
-    if url.database in (None, "", ":memory:"):
+def _sqlite(target: DatabaseUrl, options: EngineOptions, pool_extra: int = 0) -> Engine:
+    if target.url.database in (None, "", ":memory:"):
         raise InvalidDatabaseUrl("roost needs a SQLite file: sqlite:////path/to/roost.db")
     engine = sqlalchemy.create_engine(
-        url,
+        target.url,
         poolclass=sqlalchemy.QueuePool,
         **_pool(options, pool_extra),
         # No implicit BEGIN: Python's would come after the first read, and a reader that becomes a
@@ -203,6 +171,7 @@ def _sqlite(url: URL, options: EngineOptions, pool_extra: int = 0) -> Engine:
             "isolation_level": None,
             "timeout": SQLITE_BUSY_SECONDS,
             "check_same_thread": False,
+            **target.arguments,
         },
     )
     # With a write-ahead log, NORMAL survives a crash of the process. Only FULL keeps every

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from roost.cli.output import database_name
-from roost.settings import Settings, SettingsError, load_settings
+from roost.settings import Settings, load_settings
+from roost.store.connection.shown_url import database_name
 
 
 @pytest.fixture(autouse=True)
@@ -63,18 +63,6 @@ def test_options_of_every_section_are_read(folder: Path) -> None:
     assert settings.incomplete_consumer_project_id == "p"
     assert settings.database.sync_on_startup is False
     assert settings.optimize_for_wide_provider_trees
-
-
-def test_invalid_configuration_is_refused(folder: Path) -> None:
-    (folder / "placement.conf").write_text("[api]\nauth_strategy = magic\n")
-    with pytest.raises(SettingsError, match="auth_strategy"):
-        load_settings()
-    (folder / "placement.conf").write_text("[placement\n")
-    with pytest.raises(SettingsError):
-        load_settings()
-    (folder / "placement.conf").unlink()
-    with pytest.raises(SettingsError, match="no such configuration file"):
-        load_settings(config_files=[folder / "missing.conf"])
 
 
 def test_the_default_database_is_in_the_data_folder(

@@ -1,0 +1,192 @@
+"""Names in a configuration that nobody knows, and those that have no effect.
+
+A misspelt option is a default that nobody wanted. For the connection to the database that is
+another database, so `refuse_misspelt_database` refuses it; `judge_names` finds the others.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping
+from difflib import SequenceMatcher, get_close_matches
+from typing import NamedTuple
+
+from roost.settings.bad_values import names_of
+from roost.settings.libraries import LIBRARY_SECTIONS, library_options
+from roost.settings.options import DATABASE, OPTIONS
+from roost.settings.sources import CONFIG_FOLDER_VARIABLE, Sources
+from roost.settings.values import SettingsError
+
+# How alike a name and the one that was meant are: 1 is equal.
+LIKENESS_MIN = 0.75
+VARIABLE_LIKENESS_MIN = 0.9
+
+CONNECTION = "connection"
+CONNECTION_VARIABLE = f"OS_{DATABASE}__{CONNECTION}".upper()
+
+# Options of OpenStack Placement and of oslo.db that roost accepts without an effect.
+_OPTIONS_WITHOUT_EFFECT: Mapping[str, frozenset[str]] = {
+    "DEFAULT": frozenset(
+        {
+            # Placement's folders, and an older name of one of them.
+            *("pybasedir", "state_path", "tempdir", "bindir"),
+            # oslo.messaging and oslo.service, which tools write into the files of every service.
+            *("transport_url", "control_exchange", "rpc_backend", "rpc_response_timeout"),
+            *("executor_thread_pool_size", "notification_driver", "osapi_compute_workers"),
+            *("backdoor_port", "graceful_shutdown_timeout", "my_ip", "host"),
+            # oslo.log: removed there.
+            *("verbose", "use_syslog_rfc_format", "log_format", "syslog_log_facility"),
+        }
+    ),
+    "placement": frozenset({"policy_file"}),
+    DATABASE: frozenset(
+        {
+            *("slave_connection", "asyncio_connection", "asyncio_slave_connection"),
+            *("backend", "synchronous_reader", "max_retries", "retry_interval"),
+            *("connection_debug", "connection_trace", "use_db_reconnect", "db_retry_interval"),
+            *("db_inc_retry_interval", "db_max_retry_interval", "db_max_retries"),
+            # Names of former releases.
+            *("idle_timeout", "min_pool_size", "use_tpool", "mysql_enable_ndb"),
+        }
+    ),
+    "oslo_middleware": frozenset({"max_request_body_size", "http_basic_auth_user_file"}),
+}
+
+# Sections of libraries and services that Placement does not use either, or that roost does without.
+_SECTIONS_WITHOUT_EFFECT = frozenset(
+    {
+        *("api_database", "audit_middleware_notifications", "cache", "coordination", "database"),
+        *("guru_meditation_reports", "healthcheck", "keystone", "nova", "os_brick"),
+        *("oslo_concurrency", "oslo_limit", "oslo_middleware_tracing", "oslo_reports"),
+        *("oslo_versionedobjects", "placement_client", "profiler", "profiler_jaeger"),
+        *("profiler_otlp", "service_user", "ssl", "vault", "barbican", "key_manager", "wsgi"),
+    }
+)
+_SECTION_PREFIXES_WITHOUT_EFFECT = ("oslo_messaging_",)
+
+
+class NamesJudged(NamedTuple):
+    unknown: list[str]  # each with the closest known name
+    without_effect: list[str]
+
+
+# ---------------------------------------------------------------------------------------------
+# The database that is meant
+
+
+def refuse_misspelt_database(sources: Sources, *, is_given: bool) -> None:
+    """Raise `SettingsError` where a misspelt name would lead to another database.
+
+    `is_given`: the command line names the database, so that no file or variable decides.
+    """
+    if is_given or CONNECTION_VARIABLE in os.environ:
+        return
+    _refuse_misspelt_variable()
+    known = _own_names(DATABASE)
+    for section, path in sources.sections.items():
+        if not _is_known(section) and _likeness(section, DATABASE) >= LIKENESS_MIN:
+            raise SettingsError(f"[{section}] is unknown: expected [{DATABASE}] (in {path})")
+    has_connection = sources.find(DATABASE, [CONNECTION]) is not None
+    for given in sources.in_files:
+        name = f"[{given.section}]{given.option}"
+        if given.section.lower() == DATABASE:
+            if given.option not in known and (
+                not has_connection or _closest(given.option, known) == CONNECTION
+            ):
+                expected = _closest(given.option, known) or CONNECTION
+                raise SettingsError(
+                    f"{name} is unknown: expected [{DATABASE}]{expected} (in {given.place})"
+                )
+        elif not has_connection and _likeness(given.option, CONNECTION) >= LIKENESS_MIN:
+            raise SettingsError(
+                f"{name} is not the database of roost: expected [{DATABASE}]{CONNECTION} "
+                f"(in {given.place})"
+            )
+
+
+def _refuse_misspelt_variable() -> None:
+    known = {f"OS_{DATABASE}__{name}".upper() for name in _own_names(DATABASE)}
+    for variable in os.environ:
+        if (
+            variable.upper().startswith("OS_")
+            and variable not in known
+            and variable != CONFIG_FOLDER_VARIABLE
+            and _likeness(variable, CONNECTION_VARIABLE) >= VARIABLE_LIKENESS_MIN
+        ):
+            raise SettingsError(
+                f"the variable {variable} is unknown: expected {CONNECTION_VARIABLE}"
+            )
+
+
+# ---------------------------------------------------------------------------------------------
+# All names
+
+
+def judge_names(sources: Sources) -> NamesJudged:
+    """What in the files is unknown, and what has no effect."""
+    libraries = library_options(sources)
+    sections = {*OPTIONS, *LIBRARY_SECTIONS, *_SECTIONS_WITHOUT_EFFECT}
+    unknown: dict[str, None] = {}
+    without_effect: dict[str, None] = {}
+    for written in sources.sections:
+        if not (_is_known(written) or _normal(written) in libraries):
+            unknown[_with_closest(f"[{written}]", _closest(written, sections), "[{}]")] = None
+    for given in sources.in_files:
+        section = _normal(given.section)
+        name = f"[{section}]{given.option}"
+        own = {each for option in OPTIONS.get(section, ()) for each in names_of(option)}
+        ignored = _OPTIONS_WITHOUT_EFFECT.get(section, frozenset())
+        of_library = {each for option in libraries.get(section, ()) for each in names_of(option)}
+        if section in libraries or section in OPTIONS:
+            if given.option in own:
+                continue
+            # The options that oslo.log has in [DEFAULT] are known, and roost does its own logging.
+            if given.option in ignored or (section == "DEFAULT" and given.option in of_library):
+                without_effect[name] = None
+            elif given.option not in of_library:
+                closest = _closest(given.option, {*own, *of_library})
+                unknown[_with_closest(name, closest, "{}")] = None
+        elif _is_known(section):
+            without_effect[f"[{section}]"] = None
+    if not sources.find("DEFAULT", ["log_file", "logfile"]):
+        log_dir = sources.find("DEFAULT", ["log_dir", "logdir"])
+        if log_dir:
+            without_effect[f"[DEFAULT]{log_dir.option} without log_file"] = None
+    return NamesJudged(list(unknown), list(without_effect))
+
+
+def _own_names(section: str) -> set[str]:
+    own = {name for option in OPTIONS.get(section, ()) for name in names_of(option)}
+    return own | _OPTIONS_WITHOUT_EFFECT.get(section, frozenset())
+
+
+def _is_known(section: str) -> bool:
+    name = _normal(section)
+    return (
+        name in OPTIONS
+        or name in LIBRARY_SECTIONS
+        or name in _SECTIONS_WITHOUT_EFFECT
+        or name.startswith(_SECTION_PREFIXES_WITHOUT_EFFECT)
+    )
+
+
+def _normal(section: str) -> str:
+    # As oslo.config does.
+    return section if section == "DEFAULT" else section.lower()
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def _likeness(name: str, other: str) -> float:
+    return SequenceMatcher(None, _plain(name), _plain(other)).ratio()
+
+
+def _closest(name: str, known: Collection[str]) -> str | None:
+    plain = {_plain(each): each for each in known}
+    found: Iterable[str] = get_close_matches(_plain(name), plain, n=1, cutoff=LIKENESS_MIN)
+    return next((plain[each] for each in found), None)
+
+
+def _with_closest(name: str, closest: str | None, form: str) -> str:
+    return f"{name} (closest: {form.format(closest)})" if closest else name

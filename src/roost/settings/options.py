@@ -1,0 +1,109 @@
+"""The options of roost itself, by section."""
+
+from collections.abc import Mapping, Sequence
+
+from oslo_config import cfg
+
+from roost.settings.values import INCOMPLETE_ID, LOG_LEVELS
+
+DATABASE = "placement_database"
+
+OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
+    "DEFAULT": [
+        cfg.BoolOpt("debug", default=False, help="Log at level DEBUG instead of INFO."),
+        cfg.BoolOpt("use_json", default=False, help="Log JSON, one object on each line."),
+        cfg.StrOpt(
+            "log_file",
+            deprecated_name="logfile",
+            help="Log to this file instead of the standard error output.",
+        ),
+        cfg.StrOpt("log_dir", deprecated_name="logdir", help="The folder of log_file."),
+        cfg.ListOpt(
+            "default_log_levels",
+            default=LOG_LEVELS,
+            help="Levels of loggers: logger=LEVEL. The logger roost.requests writes the line for "
+            "each request.",
+        ),
+    ],
+    "api": [
+        cfg.StrOpt(
+            "auth_strategy",
+            default="keystone",
+            choices=["keystone", "noauth2"],
+            help="Who validates tokens. noauth2 accepts every token: for tests and development.",
+        ),
+    ],
+    "placement": [
+        cfg.BoolOpt("randomize_allocation_candidates", default=False),
+        cfg.StrOpt("incomplete_consumer_project_id", default=INCOMPLETE_ID),
+        cfg.StrOpt("incomplete_consumer_user_id", default=INCOMPLETE_ID),
+        cfg.IntOpt("allocation_conflict_retry_count", default=10, min=0),
+        cfg.IntOpt("max_allocation_candidates", default=-1, min=-1, help="-1: no limit."),
+        cfg.StrOpt(
+            "allocation_candidates_generation_strategy",
+            default="breadth-first",
+            choices=["depth-first", "breadth-first"],
+            help="breadth-first: trees take turns, so that one wide tree cannot fill the answer.",
+        ),
+    ],
+    DATABASE: [
+        cfg.StrOpt("connection", secret=True, help="The URL of the database."),
+        cfg.BoolOpt("sync_on_startup", help="Create or migrate the tables at start."),
+        cfg.IntOpt("max_pool_size", default=5, min=0, help="0: no limit."),
+        cfg.IntOpt("max_overflow", default=50, min=-1, help="-1: no limit."),
+        cfg.IntOpt("pool_timeout", min=0),
+        cfg.IntOpt("connection_recycle_time", default=3600, min=-1, help="-1: never."),
+        cfg.StrOpt("mysql_sql_mode", default="TRADITIONAL"),
+        cfg.IntOpt("mysql_wsrep_sync_wait", min=0, max=15),
+        cfg.BoolOpt("sqlite_synchronous", default=True),
+        cfg.StrOpt("connection_parameters", default=""),
+    ],
+    "roost": [
+        cfg.BoolOpt(
+            "allow_remote_noauth2",
+            default=False,
+            help="Let noauth2 accept requests from other machines. Anybody who reaches the service "
+            "can then change everything.",
+        ),
+        cfg.IntOpt(
+            "event_streams_max",
+            default=2,
+            min=0,
+            help="How many requests to GET /events may be open at once in each process, waiting "
+            "for changes. Each takes one of the threads of the process.",
+        ),
+        cfg.StrOpt(
+            "url_prefix",
+            default="",
+            help="The path below which the API is served, such as /placement, if the server or "
+            "proxy in front does not remove it. Requests without it are answered too.",
+        ),
+    ],
+    # Only the options of these two sections that decide whether their middleware is used at all.
+    "cors": [
+        cfg.ListOpt("allowed_origin", default=[], help="Origins whose pages may use the API."),
+    ],
+    "oslo_middleware": [
+        cfg.BoolOpt(
+            "enable_proxy_headers_parsing",
+            default=False,
+            help="Trust the X-Forwarded-* headers of a proxy in front of roost.",
+        ),
+    ],
+    "workarounds": [
+        cfg.BoolOpt("optimize_for_wide_provider_trees", default=False),
+    ],
+}
+
+
+def list_opts() -> list[tuple[str, Sequence[cfg.Opt]]]:
+    """Every option of roost itself, for `oslo-config-generator --namespace roost`.
+
+    The options of libraries are in their own namespaces: `keystonemiddleware.auth_token`,
+    `oslo.policy`, `oslo.middleware`.
+    """
+    return [
+        (group, options)
+        for group, options in OPTIONS.items()
+        if group not in ("cors", "oslo_middleware")
+    ]
