@@ -6,6 +6,7 @@ spelling, for clients read it back, but aggregates are compared by the canonical
 """
 
 import re
+from collections.abc import Iterable
 
 _CANONICAL = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _DIGITS = re.compile(r"[0-9a-fA-F]{32}")
@@ -25,6 +26,11 @@ def canonical_uuid(text: str) -> str:
     if not _DIGITS.fullmatch(digits):
         return text
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def canonical_uuids(texts: Iterable[str]) -> frozenset[str]:
+    """These UUIDs in canonical spelling, each once."""
+    return frozenset(map(canonical_uuid, texts))
 
 
 def _bare(text: str) -> str:

@@ -126,7 +126,8 @@ def put_three_spellings(client: Client, uuid: str) -> list[set[int]]:
     path = f"/resource_providers/{uuid_of('in none')}/aggregates"
     told = [uuid.upper(), uuid, uuid.replace("-", "")]
     shown = []
-    for aggregates in (told[:1], told, told[1:2], [told[2], told[0]], []):
+    # Emptied in between: on MariaDB the reference loses an aggregate that is put in another case.
+    for aggregates in (told[:1], told, [], told[1:2], [], [told[2], told[0]], []):
         generation = client.done("GET", path)["resource_provider_generation"]
         body = {"resource_provider_generation": generation, "aggregates": aggregates}
         assert client.done("PUT", path, body)["aggregates"] == aggregates

@@ -13,7 +13,7 @@ from roost.api.parsing.validation import validate
 from roost.api.schemas import Schema
 from roost.api.versions import Version
 from roost.query import AggregateRule, TraitRule
-from roost.uuids import canonical_uuid, is_uuid
+from roost.uuids import canonical_uuid, canonical_uuids, is_uuid
 
 INVALID = "Invalid query string parameters: {}"
 
@@ -225,7 +225,7 @@ def _aggregate_uuids(value: str, parameter: str) -> frozenset[str]:
         if not is_uuid(uuid):
             reason = f"Expected '{parameter}' parameter to contain valid UUID(s). Got: {uuid}"
             raise HttpError(400, INVALID.format(reason))
-    return frozenset(map(canonical_uuid, uuids))
+    return canonical_uuids(uuids)
 
 
 def parse_in_tree(text: str, *, parameter: str = "in_tree") -> str:
