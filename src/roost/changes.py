@@ -18,7 +18,7 @@ InventoryRow = tuple[int, int, int, int, int, int, int, float, float]
 UsageRow = tuple[int, int, int]
 # provider id, trait id
 TraitRow = tuple[int, int]
-# provider id, aggregate UUID; in the order in which the aggregates were first named
+# provider id, aggregate UUID as stored; in the order in which the aggregates were first named
 AggregateRow = tuple[int, str]
 # id, name, modified
 NameRow = tuple[int, str, float]

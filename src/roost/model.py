@@ -102,7 +102,8 @@ class ProviderAllocation(Value, frozen=True, kw_only=True):
 class ConsumerChange(Value, frozen=True, kw_only=True):
     """What one consumer is to hold: a complete replacement; empty: nothing."""
 
-    consumer_uuid: str
+    consumer_uuid: str  # in the spelling under which a new consumer is stored
+    sent_as: str = ""  # the client's spelling, where it is another one
     allocations: Mapping[str, Resources]  # by provider UUID
     project_id: str | None = None  # None (before 1.8) is the configured default
     user_id: str | None = None

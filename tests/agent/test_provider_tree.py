@@ -12,6 +12,7 @@ from roost.agent.provider_tree import (
     ProviderLoop,
     ProviderTree,
 )
+from roost.agent.tree_diff import compare
 from roost.model import INTEGER_MAX, Inventory
 
 HOST = "11111111-0000-0000-0000-000000000000"
@@ -211,6 +212,16 @@ def test_traits_and_aggregates(tree):
     assert tree.in_aggregates("nic", [POOL])
     assert tree.remove_aggregates("nic", POOL)
     assert tree.data("nic").aggregates == set()
+
+
+def test_an_aggregate_in_another_spelling_is_no_change(tree):
+    """The service shows an aggregate as somebody stored it, so a driver would write for ever."""
+    tree.update_aggregates("nic", [POOL.replace("-", "").upper()])
+    assert not tree.have_aggregates_changed("nic", [POOL])
+    assert tree.in_aggregates("nic", [POOL])
+    after = tree.copy()
+    after.update_aggregates("nic", [POOL])
+    assert not compare(tree, after)
 
 
 def test_resources_belong_to_the_driver(tree):

@@ -22,7 +22,10 @@ MISSING_INVENTORY = re.compile(
     r"Inventory for '(?P<classes>[^']*)' on resource provider '(?P<providers>[^']*)' invalid"
 )
 CLASS_NAME = re.compile(r"^[A-Z0-9_]+$")
-STRICTNESS = re.compile(r",\s*'(additionalProperties': False|minimum': -3\.40282e\+38)|\s")
+STRICTNESS = re.compile(
+    r",\s*'(additionalProperties': False|minimum': -3\.40282e\+38|maxLength': 36"
+    r"|pattern': '[^']*')|\s"
+)
 
 PLACE = re.compile(r"(?<=schema)(\['\w+'\])+|(?<=On instance)(\['\w+'\])+")
 

@@ -114,7 +114,7 @@ def test_a_server_that_does_not_listen_is_unavailable(scheme: str) -> None:
     with pytest.raises(Unavailable):
         store.run(lambda tx: None)
     with pytest.raises(Unavailable):
-        store.reads.consumer(uid("consumer"))
+        store.reads.consumer([uid("consumer")])
 
 
 def test_a_database_without_tables_is_unavailable(database_url: str) -> None:
@@ -124,7 +124,7 @@ def test_a_database_without_tables_is_unavailable(database_url: str) -> None:
     with pytest.raises(Unavailable, match="roost db sync"):
         store.run(lambda tx: None)
     with pytest.raises(Unavailable, match="roost db sync"):
-        store.reads.consumer(uid("consumer"))
+        store.reads.consumer([uid("consumer")])
     store.dispose()
 
 

@@ -114,15 +114,15 @@ class TestRepairs:
     def test_unknown_consumers_are_added(self, store: Store) -> None:
         write(store.engine, BREAKS[FindingKind.UNKNOWN_CONSUMER][0])
         assert repair(store, FindingKind.UNKNOWN_CONSUMER, INCOMPLETE) == 1
-        added = store.reads.consumer("stranger")
+        added = store.reads.consumer(["stranger"])
         assert added is not None
         assert (added.project_id, added.user_id, added.generation) == ("somebody", "nobody", 0)
 
     def test_missing_owners_are_set(self, store: Store) -> None:
         write(store.engine, BREAKS[FindingKind.NO_OWNER][0])
-        assert store.reads.consumer("second") is None
+        assert store.reads.consumer(["second"]) is None
         repair(store, FindingKind.NO_OWNER, INCOMPLETE)
-        found = store.reads.consumer("second")
+        found = store.reads.consumer(["second"])
         assert found is not None
         assert (found.project_id, found.user_id, found.generation) == ("somebody", "nobody", 2)
 
@@ -183,6 +183,20 @@ class TestIndex:
         ]
         sets = {"aggregates": tables.aggregates - {("pool", "rack")}}
         assert self.differences(index, tables, **sets) == ["pool: aggregate rack is only served"]
+
+    def test_aggregates_are_compared_as_searches_see_them(self, store: Store) -> None:
+        rack = "a1b2c3d4-e5f6-4a7b-8c9d-e0f1a2b3c4d5"
+        write(store.engine, f"UPDATE placement_aggregates SET uuid = '{rack.upper()}'")
+        found = read_tables(store, lambda step: None)
+        index = Index.build(found.rows)
+        assert self.differences(index, found.contents) == []
+        # An index that compares what is stored with what clients send.
+        index.aggregate_sets.members = list(index.aggregate_sets.stored)
+        assert set(self.differences(index, found.contents)) == {
+            f"{uuid}: aggregate in searches {text} is only {where}"
+            for uuid in ("host", "pool")
+            for text, where in ((rack.upper(), "served"), (rack, "in the tables"))
+        }
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

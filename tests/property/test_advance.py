@@ -13,7 +13,13 @@ from roost.search.index.index import Index
 
 CLASSES = [(number, f"CLASS{number}", 0.0) for number in range(3)]
 TRAITS = [(1, "MISC_SHARES_VIA_AGGREGATE", 0.0), (2, "CUSTOM_A", 0.0), (3, "CUSTOM_B", 0.0)]
-AGGREGATES = ["aggregate-a", "aggregate-b"]
+# Two spellings of one UUID, another one, and what is none.
+AGGREGATES = [
+    "a1b2c3d4-e5f6-4a7b-8c9d-e0f1a2b3c4d5",
+    "A1B2C3D4E5F64A7B8C9DE0F1A2B3C4D5",
+    "B1B2C3D4-E5F6-4A7B-8C9D-E0F1A2B3C4D5",
+    "rack",
+]
 
 
 class Tables:
@@ -132,7 +138,7 @@ class Tables:
 
     def set_aggregates(self):
         number = self.any_provider()
-        self.aggregates[number] = self.random.sample(AGGREGATES, self.random.randrange(3))
+        self.aggregates[number] = self.random.sample(AGGREGATES, self.random.randrange(4))
         self.changed.add(number)
 
     def claim(self):

@@ -51,7 +51,7 @@ from tests.stateful.model_world import CLASSES, TRAITS, ModelWorld, Refused
 
 PROVIDERS = [str(uuid.UUID(int=number)) for number in range(1, 7)]
 CONSUMERS = [str(uuid.UUID(int=number)) for number in range(101, 104)]
-AGGREGATES = [str(uuid.UUID(int=number)) for number in range(201, 203)]
+AGGREGATES = [str(uuid.UUID(int=201)), str(uuid.UUID(int=202)), uuid.UUID(int=202).hex]
 NAMES = ["one", "two", "three", "four"]
 
 inventories = st.builds(

@@ -177,13 +177,19 @@ def rows(world: World) -> Rows:
             for name in sorted(one.traits)
         ],
         aggregates=[
-            (provider_ids[one.uuid], aggregate)
+            (provider_ids[one.uuid], _spelled(aggregate, provider_ids[one.uuid]))
             for one in all_providers
             for aggregate in sorted(one.aggregates)
         ],
         resource_classes=[(number, name, MODIFIED) for name, number in class_ids.items()],
         trait_names=[(number, name, MODIFIED) for name, number in trait_ids.items()],
     )
+
+
+def _spelled(aggregate: str, number: int) -> str:
+    """An aggregate as the tables may have it: each provider may name it in another spelling."""
+    bare = aggregate.replace("-", "")
+    return (aggregate, aggregate.upper(), bare, f"{{{bare.upper()}}}")[number % 4]
 
 
 def _class_ids(names: frozenset[str]) -> dict[str, int]:

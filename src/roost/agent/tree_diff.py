@@ -9,6 +9,7 @@ from rich.tree import Tree
 
 from roost.agent.provider_tree import ProviderData, ProviderTree
 from roost.model import Inventory, Value
+from roost.uuids import canonical_uuids
 
 
 class Mark(StrEnum):
@@ -167,7 +168,7 @@ def _traits(data: ProviderData | None) -> frozenset[str]:
 
 
 def _aggregates(data: ProviderData | None) -> frozenset[str]:
-    return frozenset(data.aggregates if data else ())
+    return canonical_uuids(data.aggregates if data else ())
 
 
 # ---------------------------------------------------------------------------------------------

@@ -199,8 +199,9 @@ class TreeUpdate:
                 uuid,
                 lambda generation: self._client.set_provider_aggregates(uuid, wanted, generation),
                 lambda: (
-                    self._client.provider_aggregates(uuid).aggregates
-                    == self.tree.data(uuid).aggregates
+                    not self.tree.have_aggregates_changed(
+                        uuid, self._client.provider_aggregates(uuid).aggregates
+                    )
                 ),
             )
             self.tree.update_aggregates(uuid, wanted)

@@ -114,6 +114,8 @@ def _respond(
         policy.check(sender, route.rule.name, project)
         # A route for everybody needs no database.
         roost.open()
+    if "uuid" in parameters:
+        parameters["uuid"] = roost.as_stored(parameters["uuid"])
     _send(route.handler(roost, message, **parameters), version, request, response)
 
 

@@ -7,6 +7,7 @@ on the other.
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import BigInteger, Connection, cast, func, select
 
@@ -39,7 +40,8 @@ class TableContents(Value, frozen=True, kw_only=True):
     providers: Mapping[str, ProviderContents]
     inventories: Mapping[tuple[str, str], InventoryContents]  # provider, class
     traits: frozenset[tuple[str, str]]  # provider, trait
-    aggregates: frozenset[tuple[str, str]]  # provider, aggregate
+    aggregates: frozenset[tuple[str, str]]  # provider, aggregate as stored
+    searched_aggregates: frozenset[tuple[str, str]]  # provider, aggregate as searches compare it
 
 
 # ---------------------------------------------------------------------------------------------
@@ -47,6 +49,7 @@ class TableContents(Value, frozen=True, kw_only=True):
 
 
 def read_contents(connection: Connection) -> TableContents:
+    aggregates = frozenset((uuid, other) for uuid, other in connection.execute(_AGGREGATES))
     return TableContents(
         providers={
             uuid: (name, generation or 0, parent)
@@ -57,8 +60,17 @@ def read_contents(connection: Connection) -> TableContents:
             for uuid, name, *numbers, used in connection.execute(_INVENTORIES)
         },
         traits=frozenset((uuid, name) for uuid, name in connection.execute(_TRAITS)),
-        aggregates=frozenset((uuid, other) for uuid, other in connection.execute(_AGGREGATES)),
+        aggregates=aggregates,
+        searched_aggregates=frozenset((uuid, _spelled(other)) for uuid, other in aggregates),
     )
+
+
+def _spelled(aggregate: str) -> str:
+    """As `roost.uuids.canonical_uuid`, which the index uses, but by other means."""
+    try:
+        return str(UUID(aggregate))
+    except ValueError:
+        return aggregate
 
 
 _PROVIDERS = select(
@@ -126,12 +138,16 @@ def compare_index(index: Index, tables: TableContents, ignored: set[str]) -> Ite
         },
         traits=frozenset(pair for pair in tables.traits if pair[0] not in ignored),
         aggregates=frozenset(pair for pair in tables.aggregates if pair[0] not in ignored),
+        searched_aggregates=frozenset(
+            pair for pair in tables.searched_aggregates if pair[0] not in ignored
+        ),
     )
     yield from _differences("provider", served.providers, stored.providers)
     yield from _differences("inventory", served.inventories, stored.inventories)
     for what, in_index, in_tables in (
         ("trait", served.traits, stored.traits),
         ("aggregate", served.aggregates, stored.aggregates),
+        ("aggregate in searches", served.searched_aggregates, stored.searched_aggregates),
     ):
         for uuid, name in in_index ^ in_tables:
             where = "served" if (uuid, name) in in_index else "in the tables"
@@ -179,6 +195,11 @@ def _index_contents(index: Index) -> TableContents:
             (index.uuids[row], name) for row in numbers for name in _trait_names(index, row)
         ),
         aggregates=frozenset(
+            (index.uuids[row], aggregate)
+            for row in numbers
+            for aggregate in index.stored_aggregates(row)
+        ),
+        searched_aggregates=frozenset(
             (index.uuids[row], aggregate)
             for row in numbers
             for aggregate in index.row_aggregates(row)

@@ -13,7 +13,7 @@ def read_aggregates(roost: Roost, *, provider_uuid: str) -> ProviderAggregates:
     with roost.current_index() as index:
         row = index.row(provider_uuid)
         return ProviderAggregates(
-            generation=int(index.rows.generation[row]), aggregates=index.row_aggregates(row)
+            generation=int(index.rows.generation[row]), aggregates=index.stored_aggregates(row)
         )
 
 
@@ -41,9 +41,7 @@ def replace_aggregates(
             tx.providers.advance([(provider, 1)])
             generation += 1
         tx.aggregates.replace(provider.id, aggregates)
-        return ProviderAggregates(
-            generation=generation, aggregates=tuple(dict.fromkeys(aggregates))
-        )
+        return ProviderAggregates(generation=generation, aggregates=tuple(aggregates))
 
     if expected_generation is None:
         # No generation moves, so nothing would verify a decision from the index.

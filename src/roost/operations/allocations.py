@@ -19,6 +19,7 @@ from roost.store.tables.allocations import NewHolding
 from roost.store.tables.consumers import ConsumerRecord, ConsumerRow, Holding
 from roost.store.tables.providers import ProviderState
 from roost.store.transaction import Transaction
+from roost.uuids import consumer_spellings
 
 
 def replace_allocations(roost: Roost, *, changes: Sequence[ConsumerChange]) -> None:
@@ -55,7 +56,7 @@ def delete_allocations(roost: Roost, *, consumer_uuid: str) -> None:
     """
 
     def unit(tx: Transaction) -> None:
-        consumer, providers = tx.consumers.read_with_providers(consumer_uuid)
+        consumer, providers = tx.consumers.read_with_providers(consumer_spellings(consumer_uuid))
         if consumer is None or not consumer.holdings:
             raise ConsumerNotFound(consumer_uuid)
         tx.consumers.delete([consumer])
@@ -70,7 +71,7 @@ def delete_allocations(roost: Roost, *, consumer_uuid: str) -> None:
 
 def read_consumer(roost: Roost, *, consumer_uuid: str) -> ConsumerAllocations | None:
     """What one consumer holds; None if it holds nothing."""
-    return roost.store.reads.consumer(consumer_uuid)
+    return roost.store.reads.consumer(consumer_spellings(consumer_uuid))
 
 
 def read_provider_consumers(roost: Roost, *, provider_uuid: str) -> ProviderConsumers:

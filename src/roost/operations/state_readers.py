@@ -24,6 +24,7 @@ from roost.store.tables.catalog import is_standard_class, is_standard_trait
 from roost.store.tables.consumers import ConsumerRecord
 from roost.store.tables.providers import ProviderState
 from roost.store.transaction import Transaction
+from roost.uuids import consumer_spellings
 
 
 class SnapshotInsufficient(Exception):
@@ -88,8 +89,11 @@ class TableReader(StateReader):
     reads_tables = True
 
     def consumers(self, changes: Sequence[ConsumerChange]) -> Mapping[str, ConsumerRecord]:
-        uuids = [change.consumer_uuid for change in changes]
-        return self._tx.consumers.read(uuids) if uuids else {}
+        spellings = {
+            change.consumer_uuid: consumer_spellings(change.sent_as or change.consumer_uuid)
+            for change in changes
+        }
+        return self._tx.consumers.read(spellings) if spellings else {}
 
     def providers(
         self, uuids: Collection[str], ids: Collection[int] = ()
@@ -186,7 +190,7 @@ class IndexReader(StateReader):
 
     def consumers(self, changes: Sequence[ConsumerChange]) -> Mapping[str, ConsumerRecord]:
         if all(map(_creates_consumer, changes)):
-            # If one exists after all, inserting its row fails.
+            # If one exists after all, in any spelling, inserting its row fails.
             return {}
         return TableReader(self._tx).consumers(changes)
 

@@ -108,6 +108,14 @@ class Roost:
         finally:
             self._index_lock.release()
 
+    def as_stored(self, provider_uuid: str) -> str:
+        """The UUID of a provider as it is stored, where the database finds it in upper case too."""
+        lower = provider_uuid.lower()
+        if lower == provider_uuid or not self.store.ignores_case:
+            return provider_uuid
+        with self.current_index() as index:
+            return provider_uuid if provider_uuid in index.row_of_uuid else lower
+
     @property
     def position(self) -> FeedPosition:
         """How much of the change feed the index contains.

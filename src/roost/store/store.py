@@ -67,6 +67,11 @@ class Store:
     def engine(self) -> Engine:
         return self._database.engine
 
+    @property
+    def ignores_case(self) -> bool:
+        """Whether the database considers UUIDs equal that differ only in case."""
+        return self._database.dialect == "mysql"
+
     def dispose(self) -> None:
         """Close every connection."""
         self._feed.close()

@@ -5,7 +5,6 @@ import functools
 from roost.api.http.error_wording import ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.parsing import bodies
-from roost.api.parsing.uuids import canonical_uuid
 from roost.api.schemas.aggregates import SINCE_GENERATION
 from roost.api.versions import Version
 from roost.errors import ProviderGenerationConflict
@@ -37,8 +36,7 @@ def put(roost: Roost, request: Request, uuid: str) -> Reply:
         changed = replace_aggregates(
             roost,
             provider_uuid=uuid,
-            # The schema takes two spellings of one UUID for different aggregates.
-            aggregates=list(dict.fromkeys(map(canonical_uuid, aggregates))),
+            aggregates=aggregates,
             expected_generation=None if generation is None else bodies.to_integer(generation),
         )
     return _show(changed, request.version)

@@ -6,7 +6,6 @@ from roost.api.http.error_wording import ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.parsing import bodies
 from roost.api.parsing.allocations import check_consumer_uuid, parse_consumer, parse_consumers
-from roost.api.parsing.uuids import canonical_uuid, is_uuid
 from roost.api.versions import Version
 from roost.errors import (
     CapacityExceeded,
@@ -25,6 +24,7 @@ from roost.operations.allocations import (
     replace_allocations,
 )
 from roost.service.service import Roost
+from roost.uuids import canonical_uuid, is_consumer_key
 
 _NO_ROOM = "Unable to allocate inventory: {error}"
 
@@ -49,8 +49,8 @@ PROVIDER_WORDINGS: ErrorWordings = {
 
 def get(roost: Roost, request: Request, consumer_uuid: str) -> Reply:
     found = None
-    if is_uuid(consumer_uuid):
-        found = read_consumer(roost, consumer_uuid=canonical_uuid(consumer_uuid))
+    if is_consumer_key(consumer_uuid):
+        found = read_consumer(roost, consumer_uuid=consumer_uuid)
     if found is None:
         # A consumer that holds nothing and one that does not exist look alike.
         return Reply(body={"allocations": {}}, shows_state=True)
@@ -60,7 +60,13 @@ def get(roost: Roost, request: Request, consumer_uuid: str) -> Reply:
 def put(roost: Roost, request: Request, consumer_uuid: str) -> Reply:
     check_consumer_uuid(consumer_uuid)
     body = bodies.read(request.body, request.body_schema)
-    change = parse_consumer(body, consumer_uuid, request.version)
+    change = parse_consumer(
+        body,
+        canonical_uuid(consumer_uuid),
+        request.version,
+        sent_as=consumer_uuid,
+        as_stored=roost.as_stored,
+    )
     with reword_errors(PUT_WORDINGS, uuid=change.consumer_uuid):
         replace_allocations(roost, changes=[change])
     return Reply(status=204)
@@ -68,16 +74,16 @@ def put(roost: Roost, request: Request, consumer_uuid: str) -> Reply:
 
 def post(roost: Roost, request: Request) -> Reply:
     body = bodies.read(request.body, request.body_schema)
-    changes = parse_consumers(body, request.version)
+    changes = parse_consumers(body, request.version, as_stored=roost.as_stored)
     with reword_errors(POST_WORDINGS):
         replace_allocations(roost, changes=changes)
     return Reply(status=204)
 
 
 def delete(roost: Roost, request: Request, consumer_uuid: str) -> Reply:
-    if not is_uuid(consumer_uuid):
+    if not is_consumer_key(consumer_uuid):
         raise ConsumerNotFound(consumer_uuid)
-    delete_allocations(roost, consumer_uuid=canonical_uuid(consumer_uuid))
+    delete_allocations(roost, consumer_uuid=consumer_uuid)
     return Reply(status=204)
 
 

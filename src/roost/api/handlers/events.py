@@ -11,7 +11,6 @@ from roost.api.http.messages import Reply, Request
 from roost.api.http_error import HttpError
 from roost.api.parsing import query_string
 from roost.api.parsing.tokens import FeedPosition, decode_position, encode_position
-from roost.api.parsing.uuids import canonical_uuid
 from roost.api.schemas.events import WAIT_SECONDS_MAX
 from roost.errors import PositionGone, Unavailable
 from roost.model import Event, EventKind
@@ -23,6 +22,7 @@ from roost.operations.events import (
     read_events,
 )
 from roost.service.service import Roost
+from roost.uuids import canonical_uuid
 
 # Proxies close a connection on which nothing is sent for long.
 HEARTBEAT_SECONDS = 5.0

@@ -14,12 +14,12 @@ from roost.api.http.error_wording import ErrorWording, ErrorWordings, reword_err
 from roost.api.http.messages import Reply, Request
 from roost.api.http_error import ErrorCode, HttpError
 from roost.api.parsing import bodies, candidate_query, query_string
-from roost.api.parsing.uuids import canonical_uuid, is_uuid
 from roost.api.versions import VERSION_MAX
 from roost.errors import ProviderNotFound
 from roost.operations.candidates import explain_candidates
 from roost.reasons import Explanation, ProviderMiss, Rule, Stage, TreeReason
 from roost.service.service import Roost
+from roost.uuids import canonical_uuid, is_uuid
 
 WORDINGS: ErrorWordings = {
     **candidate_query.WORDINGS,

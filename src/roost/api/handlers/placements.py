@@ -10,8 +10,7 @@ from roost.api.http.error_wording import reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.http_error import HttpError
 from roost.api.parsing import bodies, candidate_query, query_string
-from roost.api.parsing.allocations import check_consumer_uuid
-from roost.api.parsing.uuids import canonical_uuid
+from roost.api.parsing.allocations import check_consumer_uuid, refuse_twice
 from roost.api.versions import Version
 from roost.model import NewConsumer, Placed
 from roost.operations.placement_candidates import IdempotencyKey, PlacementRequest
@@ -60,14 +59,10 @@ def _parse_query(body: Mapping[str, Any], version: Version) -> CandidateQuery:
 
 
 def _parse_consumers(consumers: Mapping[str, Any]) -> tuple[NewConsumer, ...]:
-    found = {}
-    for uuid, fields in consumers.items():
+    for uuid in consumers:
         check_consumer_uuid(uuid)
-        consumer = NewConsumer(uuid=canonical_uuid(uuid), **fields)
-        if consumer.uuid in found:
-            raise HttpError(400, f"The consumer {consumer.uuid} is given twice")
-        found[consumer.uuid] = consumer
-    return tuple(found.values())
+    refuse_twice(consumers)
+    return tuple(NewConsumer(uuid=uuid, **fields) for uuid, fields in consumers.items())
 
 
 def _key(body: Mapping[str, Any]) -> IdempotencyKey | None:

@@ -10,7 +10,6 @@ from roost.api.http.error_wording import ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.http_error import HttpError
 from roost.api.parsing import bodies, query_string
-from roost.api.parsing.uuids import canonical_uuid
 from roost.api.versions import Version
 from roost.errors import (
     InvalidParent,
@@ -30,6 +29,7 @@ from roost.operations.providers import (
 )
 from roost.query import ProviderQuery
 from roost.service.service import Roost
+from roost.uuids import canonical_uuid
 
 LIST_WORDINGS: ErrorWordings = {
     UnknownResourceClass: "Invalid resource class in resources parameter: {error}",
@@ -101,7 +101,7 @@ def post(roost: Roost, request: Request) -> Reply:
             roost,
             uuid=uuid,
             name=body["name"],
-            parent_uuid=None if parent is None else canonical_uuid(parent),
+            parent_uuid=None if parent is None else roost.as_stored(parent),
         )
     location = f"/resource_providers/{provider.uuid}"
     if request.version < (1, 20):
@@ -131,7 +131,7 @@ def put(roost: Roost, request: Request, uuid: str) -> Reply:
             roost,
             uuid=uuid,
             name=body["name"],
-            parent_uuid=canonical_uuid(parent) if isinstance(parent, str) else parent,
+            parent_uuid=roost.as_stored(parent) if isinstance(parent, str) else parent,
             may_reparent=request.version >= (1, 37),
         )
     return _show(provider, request)

@@ -37,7 +37,9 @@ def post(roost: Roost, request: Request) -> Reply:
     with reword_errors(WORDINGS):
         reshape(
             roost,
-            inventories=parse_providers(body["inventories"]),
-            consumers=parse_consumers(body["allocations"], request.version),
+            inventories=parse_providers(body["inventories"], as_stored=roost.as_stored),
+            consumers=parse_consumers(
+                body["allocations"], request.version, as_stored=roost.as_stored
+            ),
         )
     return Reply(status=204)

@@ -6,7 +6,7 @@ from typing import Any
 
 from roost.api.http_error import HttpError
 from roost.api.parsing.bodies import INVALID, to_integer
-from roost.api.parsing.uuids import canonical_provider_uuids
+from roost.api.parsing.uuids import AsStored, provider_uuids
 from roost.api.versions import Version
 from roost.errors import InvalidInventory
 from roost.model import Inventory, InventoryChange
@@ -14,13 +14,13 @@ from roost.model import Inventory, InventoryChange
 _INTEGER_FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size")
 
 
-def parse_providers(body: Mapping[str, Any]) -> list[InventoryChange]:
+def parse_providers(body: Mapping[str, Any], *, as_stored: AsStored) -> list[InventoryChange]:
     """The new inventories of several providers, by UUID, within a reshape.
 
     As in Placement, a reshape may move an inventory that has no capacity.
     """
-    canonical = canonical_provider_uuids(body)
-    return [parse_provider(fields, canonical[uuid], None) for uuid, fields in body.items()]
+    stored = provider_uuids(body, as_stored)
+    return [parse_provider(fields, stored[uuid], None) for uuid, fields in body.items()]
 
 
 def parse_provider(body: Mapping[str, Any], uuid: str, version: Version | None) -> InventoryChange:

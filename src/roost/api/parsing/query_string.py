@@ -9,11 +9,11 @@ from urllib.parse import parse_qsl
 
 from roost.api.http_error import ErrorCode, HttpError
 from roost.api.parsing.bodies import INTEGER_64_MAX
-from roost.api.parsing.uuids import canonical_uuid, is_uuid
 from roost.api.parsing.validation import validate
 from roost.api.schemas import Schema
 from roost.api.versions import Version
 from roost.query import AggregateRule, TraitRule
+from roost.uuids import canonical_uuid, canonical_uuids, is_uuid
 
 INVALID = "Invalid query string parameters: {}"
 
@@ -220,11 +220,12 @@ def _aggregate_uuids(value: str, parameter: str) -> frozenset[str]:
         if not is_uuid(uuid):
             reason = f"Expected '{parameter}' parameter to contain valid UUID(s). Got: {uuid}"
             raise HttpError(400, INVALID.format(reason))
-    return frozenset(map(canonical_uuid, uuids))
+    return canonical_uuids(uuids)
 
 
 def parse_in_tree(text: str, *, parameter: str = "in_tree") -> str:
     """The value of `in_tree`, or of a parameter of the same form."""
+    text = text.strip()
     if not is_uuid(text):
         reason = f"Expected '{parameter}' parameter to be a format of uuid. Got: {text}"
         raise HttpError(400, INVALID.format(reason))

@@ -12,8 +12,8 @@ import msgspec
 from msgspec.structs import replace as evolve
 
 from roost.api.http_error import ErrorCode, HttpError
-from roost.api.parsing.uuids import is_uuid
 from roost.query import CandidateQuery, Cursor
+from roost.uuids import is_uuid
 
 FeedPosition = dict[int, int]  # the number of the last change seen, by writer
 

@@ -14,8 +14,8 @@ import jsonschema_rs
 from jsonschema.validators import extend  # type: ignore[import-untyped]
 
 from roost.api.http_error import HttpError
-from roost.api.parsing.uuids import is_uuid
 from roost.api.schemas import Schema
+from roost.uuids import is_uuid
 
 _FORMATS = jsonschema.FormatChecker(formats=())
 

@@ -9,7 +9,8 @@ SINCE_GENERATION = (1, 19)
 
 _AGGREGATES: dict[str, Any] = {
     "type": "array",
-    "items": {"type": "string", "format": "uuid"},
+    # The spelling is stored, so it must fit into the column.
+    "items": {"type": "string", "format": "uuid", "maxLength": 36},
     "uniqueItems": True,
 }
 

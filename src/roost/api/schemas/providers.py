@@ -6,6 +6,11 @@ from roost.api.schemas import Schema, since_version
 
 _NAME = {"type": "string", "maxLength": 200}
 _UUID = {"type": "string", "format": "uuid"}
+# A query string takes one form only.
+_DASHED_UUID = {
+    **_UUID,
+    "pattern": "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$",
+}
 _PARENT = {"anyOf": [_UUID, {"type": "null"}]}
 
 
@@ -22,10 +27,10 @@ _UPDATE_NESTED = _object({"name": _NAME, "parent_provider_uuid": _PARENT}, ["nam
 # The parameters of a list, by the version that brought each.
 _LIST_PARAMETERS: list[tuple[tuple[int, int], str, dict[str, str]]] = [
     ((1, 0), "name", {"type": "string"}),
-    ((1, 0), "uuid", _UUID),
+    ((1, 0), "uuid", _DASHED_UUID),
     ((1, 3), "member_of", {"type": "string"}),
     ((1, 4), "resources", {"type": "string"}),
-    ((1, 14), "in_tree", _UUID),
+    ((1, 14), "in_tree", _DASHED_UUID),
     ((1, 18), "required", {"type": "string"}),
 ]
 

@@ -93,7 +93,7 @@ def _update_in_place(index: Index, number: int, new: IndexedProvider | None) -> 
 
 def _shares_alike(index: Index, row: int, new: IndexedProvider) -> bool:
     """Whether the provider shares with the same trees as before; most never share at all."""
-    traits, aggregates = index.row_traits(row), index.row_aggregates(row)
+    traits, aggregates = index.row_traits(row), index.stored_aggregates(row)
     if not index.shares(traits) and not index.shares(new.traits):
         return True
     return new.traits == traits and new.aggregates == aggregates

@@ -7,6 +7,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from roost.uuids import canonical_uuid
+
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
@@ -137,8 +139,11 @@ class SetTable(Generic[Member]):
         found = self._numbers.get(key)
         if found is None:
             found = self._numbers[key] = len(self.members)
-            self.members.append(key)
+            self._add(key)
         return found
+
+    def _add(self, key: tuple[Member, ...]) -> None:
+        self.members.append(key)
 
     def holding_any(self, wanted: Iterable[Member]) -> Mask:
         """For each set of the table: whether it holds one of `wanted`.
@@ -159,6 +164,24 @@ class SetTable(Generic[Member]):
         if len(self._answers) > ANSWERS_MAX:
             del self._answers[next(iter(self._answers))]
         return known
+
+
+class AggregateSets(SetTable[str]):
+    """Sets of aggregates, as they are stored and as searches compare them.
+
+    Sets that are stored in different spellings have different numbers. Their `members` are
+    canonical, so every rule treats all spellings of a UUID alike.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stored: list[tuple[str, ...]] = []
+
+    def _add(self, key: tuple[str, ...]) -> None:
+        canonical = tuple(dict.fromkeys(map(canonical_uuid, key)))
+        self.stored.append(key)
+        # Nearly all are canonical. Then there is only one tuple.
+        self.members.append(key if canonical == key else canonical)
 
 
 def bare(numbers: Integers) -> "array[int]":

@@ -16,7 +16,15 @@ import numpy as np
 from roost.changes import NameRow, Rows
 from roost.errors import ProviderNotFound
 from roost.model import SHARING_TRAIT, NamedValue
-from roost.search.index.columns import ClassColumn, Integers, Mask, RowColumns, SetTable, bare
+from roost.search.index.columns import (
+    AggregateSets,
+    ClassColumn,
+    Integers,
+    Mask,
+    RowColumns,
+    SetTable,
+    bare,
+)
 from roost.search.index.providers import IndexedInventory, IndexedProvider, moment, rows_from
 from roost.search.index.row_lookup import RowLookup
 from roost.search.index.tree_layout import TreeLayout
@@ -66,7 +74,7 @@ class Index:
         self.row_of_name: RowLookup[str] = RowLookup(self.names)
         self.columns: dict[int, ClassColumn] = {}
         self.trait_sets: SetTable[int] = SetTable()
-        self.aggregate_sets: SetTable[str] = SetTable()
+        self.aggregate_sets = AggregateSets()
         # Aggregate -> the rows of the providers that share through it.
         self.sharing: dict[str, set[int]] = {}
         self._sharing_rows: Integers | None = None  # all of them; None: not computed yet
@@ -158,7 +166,10 @@ class Index:
         self.rows.traits[row] = self.trait_sets.number(traits)
 
     def set_aggregates(self, row: int, aggregates: tuple[str, ...]) -> None:
-        """Replace the aggregates of a provider that shares neither before nor after."""
+        """Replace the aggregates of a provider that shares neither before nor after.
+
+        They are in the spelling in which they are stored.
+        """
         number = self.aggregate_sets.number(aggregates)
         if number == self.rows.aggregates[row]:
             return
@@ -225,7 +236,12 @@ class Index:
         return self.trait_sets.members[int(self.rows.traits[row])]
 
     def row_aggregates(self, row: int) -> tuple[str, ...]:
+        """The aggregates of a provider as searches compare them: in canonical spelling."""
         return self.aggregate_sets.members[int(self.rows.aggregates[row])]
+
+    def stored_aggregates(self, row: int) -> tuple[str, ...]:
+        """The aggregates of a provider in the spelling in which they are stored."""
+        return self.aggregate_sets.stored[int(self.rows.aggregates[row])]
 
     def trait_names(self, row: int) -> tuple[str, ...]:
         return tuple(self.traits.names[number] for number in self.row_traits(row))
@@ -283,7 +299,7 @@ class Index:
             parent_id=None if parent < 0 else self.ids[parent],
             modified=float(self.rows.modified[row]),
             traits=self.row_traits(row),
-            aggregates=self.row_aggregates(row),
+            aggregates=self.stored_aggregates(row),
             inventories=tuple(self.inventories(row)),
         )
 

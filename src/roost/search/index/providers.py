@@ -33,7 +33,7 @@ class IndexedProvider(NamedTuple):
     parent_id: int | None
     modified: float
     traits: tuple[int, ...]  # trait ids, ascending
-    aggregates: tuple[str, ...]  # UUIDs, in the order in which they became known
+    aggregates: tuple[str, ...]  # UUIDs as stored, in the order in which they became known
     inventories: tuple[IndexedInventory, ...]  # by class id, ascending
 
 

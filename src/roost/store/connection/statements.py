@@ -32,6 +32,9 @@ _BATCH = "roost_batch"
 
 Key = TypeVar("Key", int, str)
 
+# The dialect, and the parameters of a row by name -> an expression.
+Computation = Callable[[str, Callable[[str], Any]], Any]
+
 
 def chunks(keys: Iterable[Key], size: int = CHUNK) -> Iterator[list[Key]]:
     """The keys in order, in lists that are short enough for one statement."""
@@ -88,13 +91,21 @@ class PreparedInsert:
     """An INSERT of any number of rows into some columns of a table.
 
     With `replacing`, a new row overwrites an existing one that has the same values in these
-    columns.
+    columns. `computed` are columns whose values the database computes, each by a function of the
+    dialect and of the row's parameters by name.
     """
 
-    def __init__(self, table: Table, columns: Sequence[str], replacing: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        replacing: Sequence[str] = (),
+        computed: Mapping[str, Computation] | None = None,
+    ) -> None:
         self._table = table
         self._columns = tuple(columns)
         self._replacing = tuple(replacing)
+        self._computed = dict(computed or {})
         self._statements: dict[tuple[str, int], Prepared] = {}
 
     def writes(self, dialect: Dialect, rows: Sequence[Values]) -> Iterable[Write]:
@@ -110,13 +121,7 @@ class PreparedInsert:
         return found
 
     def _build(self, dialect: str, count: int) -> Any:
-        rows = [
-            {
-                name: bindparam(f"{name}_{n}", type_=self._table.c[name].type)
-                for name in self._columns
-            }
-            for n in range(count)
-        ]
+        rows = [self._row(dialect, n) for n in range(count)]
         statement: Any = _INSERT[dialect](self._table).inline().values(rows)
         if not self._replacing:
             return statement
@@ -127,6 +132,15 @@ class PreparedInsert:
         new = {name: statement.excluded[name] for name in others}
         keys = [self._table.c[name] for name in self._replacing]
         return statement.on_conflict_do_update(index_elements=keys, set_=new)
+
+    def _row(self, dialect: str, n: int) -> dict[str, Any]:
+        def parameter(name: str) -> Any:
+            return bindparam(f"{name}_{n}", type_=types.get(name))
+
+        types = {column.name: column.type for column in self._table.c}
+        given = {name: parameter(name) for name in self._columns}
+        computed = {name: each(dialect, parameter) for name, each in self._computed.items()}
+        return given | computed
 
 
 _INSERT: Mapping[str, Callable[[Table], Any]] = {

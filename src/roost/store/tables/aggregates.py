@@ -1,4 +1,8 @@
-"""The aggregates of providers. An aggregate is a UUID, and exists once a provider names it."""
+"""The aggregates of providers. An aggregate is a UUID, and exists once a provider names it.
+
+Its row keeps the spelling in which it was first named. Two spellings of one UUID are two rows,
+unless the database considers them equal. To searches they are one aggregate.
+"""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,10 @@
-"""Consumers, and the guard on their generation."""
+"""Consumers, and the guard on their generation.
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+A consumer keeps the spelling of its UUID under which it was first stored. It is found by that one,
+and in lower and upper case.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -9,6 +13,7 @@ from sqlalchemy import (
     bindparam,
     case,
     delete,
+    func,
     or_,
     select,
     update,
@@ -26,6 +31,7 @@ from roost.store.schema import (
 from roost.store.tables.consumer_references import ConsumerReferences, References
 from roost.store.tables.providers import ProviderState
 from roost.store.tables.session import Session
+from roost.uuids import canonical_uuid
 
 _table = consumers
 
@@ -84,8 +90,25 @@ _READ_WITH_PROVIDERS = (
     .outerjoin(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
     .where(_NAMED)
 )
+_others = consumers.alias("others")
+
+
+def _unique_uuid(dialect: str, parameter: Callable[[str], Any]) -> Any:
+    """The UUID to insert: the stored one if the consumer exists in another spelling.
+
+    So that the insert fails then as it does in any spelling. MySQL ignores case anyway.
+    """
+    if dialect == "mysql":
+        return parameter("uuid")
+    spellings = [parameter("canonical"), parameter("upper")]
+    stored = select(func.min(_others.c.uuid)).where(_others.c.uuid.in_(spellings))
+    return func.coalesce(stored.scalar_subquery(), parameter("uuid"))
+
+
 _INSERT = PreparedInsert(
-    _table, ["uuid", "project_id", "user_id", "consumer_type_id", "generation", "created_at"]
+    _table,
+    ["project_id", "user_id", "consumer_type_id", "generation", "created_at"],
+    computed={"uuid": _unique_uuid},
 )
 
 
@@ -96,20 +119,27 @@ class Consumers:
         self._session = session
         self._execute = session.execute
 
-    def read(self, uuids: Sequence[str]) -> Mapping[str, ConsumerRecord]:
-        """Those of these consumers that exist, by the UUID as the caller spelled it."""
+    def read(self, spellings: Mapping[str, Sequence[str]]) -> Mapping[str, ConsumerRecord]:
+        """Those of these consumers that exist, each by the key of its possible spellings."""
         rows_by_key: dict[str, list[Any]] = {}
-        for some in chunks(uuids):
+        for some in chunks({each for texts in spellings.values() for each in texts}):
             for row in self._execute(_READ, {"uuids": some}):
                 rows_by_key.setdefault(self._session.key(row.uuid), []).append(row)
-        keys = {uuid: self._session.key(uuid) for uuid in uuids}
-        return {uuid: _record(rows_by_key[key]) for uuid, key in keys.items() if key in rows_by_key}
+        found = {name: self._first(rows_by_key, texts) for name, texts in spellings.items()}
+        return {name: _record(rows) for name, rows in found.items() if rows}
+
+    def _first(self, rows_by_key: Mapping[str, list[Any]], texts: Sequence[str]) -> Sequence[Any]:
+        keys = (self._session.key(text) for text in texts)
+        return next((rows_by_key[key] for key in keys if key in rows_by_key), ())
 
     def read_with_providers(
-        self, uuid: str
+        self, spellings: Sequence[str]
     ) -> tuple[ConsumerRecord | None, Collection[ProviderState]]:
         """A consumer, if it exists, and the providers that it has allocations of."""
-        rows = self._execute(_READ_WITH_PROVIDERS, {"uuids": [uuid]}).all()
+        rows_by_key: dict[str, list[Any]] = {}
+        for row in self._execute(_READ_WITH_PROVIDERS, {"uuids": list(spellings)}):
+            rows_by_key.setdefault(self._session.key(row.uuid), []).append(row)
+        rows = self._first(rows_by_key, spellings)
         providers = {
             row.resource_provider_id: ProviderState(
                 id=row.resource_provider_id,
@@ -129,6 +159,8 @@ class Consumers:
         values = [
             {
                 "uuid": row.uuid,
+                "canonical": canonical_uuid(row.uuid),
+                "upper": canonical_uuid(row.uuid).upper(),
                 "project_id": row.project_id,
                 "user_id": row.user_id,
                 "consumer_type_id": row.type_id,

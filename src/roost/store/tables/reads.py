@@ -45,6 +45,7 @@ Row = SqlRow[Any]
 
 _CONSUMER = (
     select(
+        consumers.c.uuid,
         consumers.c.generation.label("consumer_generation"),
         projects.c.external_id.label("project_id"),
         users.c.external_id.label("user_id"),
@@ -102,17 +103,21 @@ class Reads:
         )
         return set(found).issuperset([*class_names, *trait_names])
 
-    def consumer(self, consumer_uuid: str) -> ConsumerAllocations | None:
+    def consumer(self, spellings: Sequence[str]) -> ConsumerAllocations | None:
         """The allocations of a consumer, or None if it has none."""
-        rows = self._rows(_CONSUMER.where(allocations.c.consumer_id == consumer_uuid))
+        rows = self._rows(_CONSUMER.where(allocations.c.consumer_id.in_(spellings)))
         if not rows:
             return None
+        # Placement may have stored the UUID twice, in two spellings: as two consumers.
+        stored = {row.uuid for row in rows}
+        uuid = next((each for each in spellings if each in stored), rows[0].uuid)
+        rows = [row for row in rows if row.uuid == uuid]
         resources: dict[str, dict[str, int]] = {}
         for row in rows:
             resources.setdefault(row.provider_uuid, {})[row.resource_class] = row.used
         generations = {row.provider_uuid: row.provider_generation for row in rows}
         return ConsumerAllocations(
-            consumer_uuid=consumer_uuid,
+            consumer_uuid=uuid,
             generation=rows[0].consumer_generation,
             project_id=rows[0].project_id,
             user_id=rows[0].user_id,
