@@ -5,5 +5,6 @@ inspection.py    finds wrong rows in the tables
 index_check.py   compares an index with the tables
 repair.py        repairs findings
 server.py        settings of the database server, and the rules for them
+character_sets.py  character sets and collations of the tables in MySQL and MariaDB
 outcome.py       the result of one check of `roost status`
 """

@@ -9,6 +9,7 @@ from oslo_policy import opts
 
 from roost.api.access.policy import policy_of
 from roost.errors import Unavailable
+from roost.health.character_sets import judge_columns, read_columns
 from roost.health.inspection import count_missing_rows
 from roost.health.outcome import Outcome, failure, success, warning
 from roost.health.server import check_reachable, judge, read_settings
@@ -39,6 +40,8 @@ def database_outcomes(store: Store, settings: Settings) -> Iterator[Outcome]:
         yield _sqlite(settings)
     else:
         yield from judge(store.engine.dialect.name, read_settings(store))
+    if store.engine.dialect.name == "mysql":
+        yield from judge_columns(store.read_snapshot(read_columns))
 
 
 def _authentication(settings: Settings) -> Outcome:
