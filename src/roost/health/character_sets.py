@@ -16,7 +16,8 @@ from roost.store.schema import PLACEMENT_TABLES
 FULL = "utf8mb4"  # the character set that holds every text
 _OLD_UNICODE = "utf8mb3"
 
-# Columns that statements compare with each other: a join fails if their collations differ.
+# Columns that statements compare with each other. If their collations differ, a join fails, or does
+# without an index.
 _COMPARED = (("consumers", "uuid"), ("allocations", "consumer_id"))
 
 
@@ -80,8 +81,8 @@ def _judge_collations(columns: Sequence[TextColumn]) -> Outcome:
         found = " and ".join(f"{name} is {collation}" for name, collation in compared.items())
         return failure(
             "collation",
-            f"{found}: the database cannot compare them; convert one of the tables with ALTER "
-            "TABLE ... CONVERT TO CHARACTER SET ... COLLATE ...",
+            f"{found}: the database cannot compare them, or only slowly; convert one of the tables "
+            "with ALTER TABLE ... CONVERT TO CHARACTER SET ... COLLATE ...",
         )
     names = sorted({each.collation for each in columns})
     loose = [name for name in names if name.endswith("_ci")]
@@ -89,6 +90,6 @@ def _judge_collations(columns: Sequence[TextColumn]) -> Outcome:
         "names and ids that differ only in case, accents or spaces at the end are the same, as for "
         f"Placement; a collation that ends in _bin, such as {FULL}_bin, tells them apart"
         if loose
-        else "names and ids are the same only if they are spelt alike"
+        else "names and ids are the same only if spelt alike; spaces at the end need not count"
     )
     return success("collation", f"{', '.join(names)}: {meaning}")
