@@ -2,6 +2,7 @@
 
 findings.py      the kinds of findings in the tables
 inspection.py    finds wrong rows in the tables
+definitions.py   finds missing indexes and keys
 index_check.py   compares an index with the tables
 repair.py        repairs findings
 server.py        settings of the database server, and the rules for them
