@@ -8,6 +8,7 @@
     │   ├── InvalidParent             ... would not make a tree
     │   │   └── UnknownParent         ... names a parent that does not exist
     │   ├── InvalidInventory          ... describes an inventory that contradicts itself
+    │   ├── UnstorableText            ... holds a text that the database cannot hold
     │   └── StandardName              ... would change a standard trait or class
     ├── NotFound                      what the path names does not exist
     │   ├── ProviderNotFound
@@ -89,6 +90,18 @@ class UnknownParent(InvalidParent):
 
 class InvalidInventory(BadRequest):
     """An inventory contradicts itself."""
+
+
+class UnstorableText(BadRequest):
+    """The request holds a value that the database cannot hold."""
+
+    def __init__(self, field: str = "", text: str = "") -> None:
+        super().__init__(
+            f"The database cannot hold the {field} '{text}': the character '{max(text)}' is not in "
+            "its character set."
+            if text
+            else type(self).__doc__
+        )
 
 
 class StandardName(BadRequest):

@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 from roost.store import standard_names
 from roost.store.adoption.adopt import WITH_EVERY_COLUMN, IncompleteIds
 from roost.store.connection.engine import create_engine
+from roost.store.definitions import compare_definitions
 from roost.store.migrations import migrate
 from roost.store.store import Store
 from tests.adoption import upstream
@@ -106,7 +107,9 @@ def test_an_older_revision_is_adopted(
     fill(engine, rows)
     removed = remove_values(engine, revision)
     before, tables = dump(engine), describe(engine)
+    assert wrong_definitions(engine) == ([], [])
     adopt(database_url, INCOMPLETE)
+    assert wrong_definitions(engine) == ([], [])
     assert migrate.placement_version(engine) == WITH_EVERY_COLUMN
     assert rows_lost(before, dump(engine)) == removed
     assert no_definition_is_lost(tables, describe(engine))
@@ -123,6 +126,12 @@ def test_an_older_revision_is_adopted(
     with upstream.serving(database_url, tmp_path) as side:
         assert FullComparison(world, side, roost).difference(SEARCHES_OLD) == ""
         claim(side, world.unused_consumers[1], PROVIDER)
+
+
+def wrong_definitions(engine: Engine) -> object:
+    """What `roost db check` says about indexes and keys: nothing, with the old indexes too."""
+    with engine.connect() as connection:
+        return compare_definitions(connection)
 
 
 def remove_values(engine: Engine, revision: str) -> dict[str, int]:

@@ -83,6 +83,8 @@ DANGLING = {
     f"{_MEMBER} (1, 333)": "resource_provider_aggregates.aggregate_id 333",
 }
 REPAIRED = {
+    FindingKind.MISSING_INDEX,
+    FindingKind.MISSING_KEY,
     FindingKind.MISSING_PARENT,
     FindingKind.WRONG_ROOT,
     FindingKind.UNKNOWN_CONSUMER,

@@ -107,11 +107,11 @@ class DatabaseServer:
     ) -> None:
         self._stop()
 
-    def create_database(self) -> str:
-        """The URL of a fresh, empty database."""
+    def create_database(self, options: str = "") -> str:
+        """The URL of a fresh, empty database; `options` are those of the statement."""
         name = f"roost_{next(self._numbers)}_{uuid.uuid4().hex[:8]}"
         with self._cursor() as cursor:
-            cursor.execute(f"CREATE DATABASE {name}")
+            cursor.execute(f"CREATE DATABASE {name} {options}")
         return self.url(name)
 
     def drop_database(self, url: str) -> None:

@@ -36,7 +36,7 @@ def check_tables(settings: Settings, *, fix: bool, yes: bool, as_json: bool) -> 
             for kind in kinds:
                 repaired[kind] = repair(store, kind, incomplete_ids(settings))
                 if not as_json:
-                    click.echo(f"repaired: {kind.repair} ({repaired[kind]} rows)")
+                    click.echo(f"repaired: {kind.repair} ({repaired[kind]})")
             # A repair may leave findings, and may reveal others.
             findings = _find(store)
             if not as_json:

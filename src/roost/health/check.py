@@ -6,6 +6,7 @@ from sqlalchemy import Connection
 
 from roost.changes import Rows
 from roost.health import inspection
+from roost.health.definitions import find_wrong_definitions
 from roost.health.findings import Finding, FindingKind
 from roost.health.index_check import TableContents, compare_index, read_contents
 from roost.model import Value
@@ -17,7 +18,14 @@ from roost.store.tables import index_rows
 Progress = Callable[[str], None]
 
 # The names of all steps, in order.
-STEPS = ("providers", *inspection.STEPS, "rows of the index", "sums of the tables", "index")
+STEPS = (
+    "indexes and keys",
+    "providers",
+    *inspection.STEPS,
+    "rows of the index",
+    "sums of the tables",
+    "index",
+)
 
 
 class TablesSnapshot(Value, frozen=True, kw_only=True):
@@ -42,9 +50,10 @@ def read_tables(store: Store, progress: Progress) -> TablesSnapshot:
     """Inspect the tables. Other processes may write meanwhile, because this reads a snapshot."""
 
     def read(connection: Connection) -> TablesSnapshot:
+        progress("indexes and keys")
+        findings = [*find_wrong_definitions(connection)]
         progress("providers")
         names = inspection.read_names(connection)
-        findings: list[Finding] = []
         for title, step in inspection.STEPS.items():
             progress(title)
             findings += step(connection, names)

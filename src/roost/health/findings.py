@@ -29,6 +29,24 @@ class FindingKind(StrEnum):
         "the index serves something else than the tables say",
         "a fault of roost, unless another finding explains it: please report it",
     )
+    MISSING_KEY = (
+        "missing_key",
+        "keys of the schema that the database does not have",
+        "nothing keeps rows from contradicting each other; remove the rows that are in the way, "
+        "then add the key",
+        "add the keys that no row is in the way of",
+    )
+    EXTRA_KEY = (
+        "extra_key",
+        "keys of the database that the schema does not have",
+        "the database may refuse what the API allows; drop them, unless you know what they are for",
+    )
+    MISSING_INDEX = (
+        "missing_index",
+        "indexes of the schema that the database does not have",
+        "reads and writes become slower, the more rows there are; create them",
+        "create the indexes, during which writes of the table may have to wait",
+    )
     LOOP = (
         "loop",
         "providers below each other in a circle",

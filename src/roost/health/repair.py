@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from sqlalchemy import delete, select, update
 
+from roost.health.definitions import INDEXES, KEYS, add_missing_parts
 from roost.health.findings import FindingKind
 from roost.health.inspection import (
     ESSENTIAL_REFERENCES,
@@ -131,11 +132,22 @@ def _replace_missing_owners(transaction: Transaction, incomplete: IncompleteIds)
     return count
 
 
+def _add_missing_keys(transaction: Transaction, _: IncompleteIds) -> int:
+    return add_missing_parts(transaction.connection, KEYS)
+
+
+def _create_missing_indexes(transaction: Transaction, _: IncompleteIds) -> int:
+    return add_missing_parts(transaction.connection, INDEXES)
+
+
 REPAIRS: Mapping[FindingKind, Repair] = {
+    FindingKind.MISSING_INDEX: _create_missing_indexes,
     FindingKind.MISSING_PARENT: _remove_missing_parents,
     FindingKind.WRONG_ROOT: _correct_roots,
     FindingKind.UNKNOWN_CONSUMER: _add_consumers,
     FindingKind.ORPHANED_CONSUMER: _delete_orphaned_consumers,
     FindingKind.NO_OWNER: _replace_missing_owners,
     FindingKind.DANGLING: _delete_dangling_rows,
+    # After the repairs of rows that are in the way of a key.
+    FindingKind.MISSING_KEY: _add_missing_keys,
 }

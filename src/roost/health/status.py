@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator
 
 from roost.errors import Unavailable
+from roost.health.character_sets import judge_columns, read_columns
 from roost.health.configuration import configuration_outcomes, is_json, policy_file
 from roost.health.inspection import count_missing_rows
 from roost.health.outcome import Outcome, failure, first_line, success, warning
@@ -31,6 +32,8 @@ def database_outcomes(store: Store, settings: Settings) -> Iterator[Outcome]:
         yield _sqlite(settings)
     else:
         yield from judge(store.engine.dialect.name, read_settings(store))
+    if store.engine.dialect.name == "mysql":
+        yield from judge_columns(store.read_snapshot(read_columns))
 
 
 def _schema(store: Store) -> Outcome:

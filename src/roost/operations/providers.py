@@ -25,6 +25,14 @@ def list_providers(roost: Roost, *, query: ProviderQuery) -> list[Provider]:
     with roost.current_index() as index:
         check_classes(index, query.resources)
         check_traits(index, [query.traits])
+        if query.name is None or query.name in index.row_of_name:
+            return [_provider(index, row) for row in matching_providers(index, query)]
+    # Names are unique to the database. So it has at most one that it takes for equal.
+    stored = roost.store.reads.stored_provider_name(query.name)
+    if stored is None:
+        return []
+    query = msgspec.structs.replace(query, name=stored)
+    with roost.current_index() as index:
         return [_provider(index, row) for row in matching_providers(index, query)]
 
 

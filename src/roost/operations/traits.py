@@ -26,6 +26,8 @@ def list_traits(
     associated: bool | None = None,
 ) -> list[NamedValue]:
     """Traits that meet every filter given; `associated` is whether a provider has the trait."""
+    if names is not None:
+        names |= _stored_names(roost, names)
     with roost.current_index() as index:
         catalog = index.traits
         numbers = set(catalog.names)
@@ -37,6 +39,13 @@ def list_traits(
             in_use = _traits_in_use(index)
             numbers = numbers & in_use if associated else numbers - in_use
         return [catalog.entry(number) for number in sorted(numbers)]
+
+
+def _stored_names(roost: Roost, names: frozenset[str]) -> frozenset[str]:
+    """The stored spelling of names that are in no trait as they are."""
+    with roost.current_index() as index:
+        unknown = [name for name in names if name not in index.traits.ids]
+    return frozenset(roost.store.reads.stored_trait_names(unknown))
 
 
 def _traits_in_use(index: Index) -> set[int]:

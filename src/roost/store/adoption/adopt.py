@@ -65,10 +65,11 @@ def revision(connection: Connection) -> str | None:
             )
         _refuse_incomplete(stamps[0], _missing_columns(inspector, present))
         return stamps[0]
-    # When roost creates the tables, its own version table comes first and Placement's last. So
-    # this is the work of a roost that was interrupted, on a database that cannot roll it back.
-    interrupted = ROOST_VERSION_TABLE in tables and VERSION_TABLE not in tables
-    if not present or (interrupted and _missing_columns(inspector, present)):
+    # When roost creates the tables, it begins with its own version table and ends with both
+    # versions. So this is the work of a roost that was interrupted, on a database that cannot roll
+    # it back. There may be tables without their indexes, even if no table is missing.
+    interrupted = ROOST_VERSION_TABLE in tables and not _stamps(connection, ROOST_VERSION_TABLE)
+    if not present or interrupted:
         return None
     return _recognised(inspector, tables, present)
 
@@ -116,8 +117,8 @@ def stamp(connection: Connection, found: str) -> None:
 _STAMP = sa.table(VERSION_TABLE, sa.column("version_num"))
 
 
-def _stamps(connection: Connection) -> list[str]:
-    return list(connection.scalars(sa.select(_STAMP.c.version_num)))
+def _stamps(connection: Connection, table: str = VERSION_TABLE) -> list[str]:
+    return list(connection.scalars(sa.text(f"SELECT version_num FROM {table}")))
 
 
 # ---------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ filters for those that oslo.db leaves alone. It is also the one place that says 
 worth a retry, and which mean that the database is unavailable.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from oslo_db import exception as driver  # type: ignore[import-untyped]
@@ -13,7 +13,7 @@ from oslo_db.sqlalchemy import exc_filters  # type: ignore[import-untyped]
 from sqlalchemy import Engine
 from sqlalchemy import exc as sql
 
-from roost.errors import BadRequest, Unavailable
+from roost.errors import Unavailable, UnstorableText
 from roost.observe import metrics
 
 
@@ -49,8 +49,11 @@ _POSTGRESQL_UNAVAILABLE = ("08", "53", "57P")
 # A database that answers and cannot be used: full, broken or read-only.
 _UNUSABLE = (
     *("readonly database", "disk is full", "disk I/O error", "malformed"),
-    *("(1021,", "(1114,"),
+    # Two columns that are compared have different collations: `roost status` says which.
+    *("(1021,", "(1114,", "(1267,"),
 )
+# Coercible is what a statement holds itself. Between two columns, 1267 is a fault of the tables.
+_OUTSIDE_CHARACTER_SET = r".*\((1300|1366|1977|3988),|.*\(1267,.*COERCIBLE"
 _NO_TABLES = ("(1146,", "UndefinedTable")
 
 
@@ -94,9 +97,39 @@ def _sqlite_busy(error: sql.OperationalError, *_: object) -> None:
     raise driver.DBDeadlock(error)
 
 
+# A text has characters that the column cannot hold. It was written (1366, 1977), compared with the
+# column (1267; 3988 in MySQL), or is not even valid in the character set of the session (1300).
+@exc_filters.filters("mysql", sql.DataError, _OUTSIDE_CHARACTER_SET)  # type: ignore[untyped-decorator]
+@exc_filters.filters(  # type: ignore[untyped-decorator]
+    "mysql", sql.OperationalError, _OUTSIDE_CHARACTER_SET
+)
+def _outside_character_set(error: sql.DBAPIError, *_: object) -> None:
+    raise driver.DBDataError(error)
+
+
 def register(engine: Engine) -> None:
     """Convert the driver errors of this engine."""
     exc_filters.register_engine(engine)
+
+
+# The second one: the driver could not encode a text in the character set of the session.
+_UNSTORABLE = (driver.DBDataError, driver.DBInvalidUnicodeParameter)
+
+
+@contextmanager
+def naming_text(texts: Collection[tuple[str, str]]) -> Iterator[None]:
+    """Say which of these texts (each with the name of its field) the database cannot hold.
+
+    Errors of the database do not tell. But of latin1, utf8mb3 and utf8mb4 each contains those
+    before it, so a text with the highest code point is one that cannot be stored.
+    """
+    try:
+        yield
+    except _UNSTORABLE as error:
+        field, text = max(texts, key=lambda pair: max(pair[1], default=""))
+        if text.isascii():
+            raise
+        raise UnstorableText(field, text) from error
 
 
 @contextmanager
@@ -104,8 +137,8 @@ def converting_errors() -> Iterator[None]:
     """Raise `Unavailable` for every error which means that the database cannot be used now."""
     try:
         yield
-    except (driver.DBDataError, driver.DBInvalidUnicodeParameter) as error:
-        raise BadRequest("The request holds a value that the database cannot hold.") from error
+    except _UNSTORABLE as error:
+        raise UnstorableText() from error
     except driver.DBNonExistentTable as error:
         raise Unavailable("The database has no tables yet: run `roost db sync`.") from error
     except (driver.DBConnectionError, driver.DBNonExistentDatabase) as error:
@@ -124,5 +157,5 @@ def converting_errors() -> Iterator[None]:
         if any(text in message for text in _UNUSABLE):
             raise Unavailable(f"The database cannot be used: {error}") from error
         if "NUL (0x00)" in message or "surrogates not allowed" in message:
-            raise BadRequest("The request holds a value that the database cannot hold.") from error
+            raise UnstorableText() from error
         raise

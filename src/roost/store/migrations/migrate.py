@@ -114,8 +114,11 @@ def _locked(connection: Connection) -> Iterator[None]:
                 connection.commit()
                 yield
                 connection.commit()
-            finally:
-                connection.execute(text(f"SELECT RELEASE_LOCK({name})"))
+            except BaseException:
+                # The connection may be lost, so ending the session is the sure way to the lock.
+                connection.invalidate()
+                raise
+            connection.execute(text(f"SELECT RELEASE_LOCK({name})"))
         case _:
             # SQLite: the transaction locks the file, and includes the creation of tables.
             with connection.begin():

@@ -60,11 +60,12 @@ _BY_NAME = {
 
 
 def _ids(session: Session, table: Table, names: Collection[str]) -> dict[str, int]:
-    wanted = set(names)
+    # The names in these tables are ASCII. Some databases refuse to compare them with other texts.
+    wanted = {name for name in names if name.isascii()}
     found = {}
     for some in chunks(wanted):
         rows = session.connection.execute(_BY_NAME[table.name], {"names": some})
-        # MySQL compares names without regard to case.
+        # MySQL may compare names without regard to case, and ignores spaces at their end.
         found.update({row.name: row.id for row in rows if row.name in wanted})
     return found
 

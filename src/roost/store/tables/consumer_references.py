@@ -1,20 +1,26 @@
 """Projects, users and consumer types: the names that consumers refer to, and their ids."""
 
-from collections.abc import Collection, Iterable, Mapping
+import functools
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import Table, bindparam, insert, literal, select, union_all
+from sqlalchemy import Table, bindparam, insert, literal_column, select, union_all
+from sqlalchemy.dialects import mysql
 
+from roost.errors import UnstorableText
 from roost.model import Value
-from roost.store.connection.statements import CHUNK
+from roost.store.connection.driver_errors import naming_text
 from roost.store.schema import consumer_types, projects, users
 from roost.store.tables.session import Session
 
 
 class ReferenceKind(StrEnum):
-    PROJECT = "project"
-    USER = "user"
-    TYPE = "type"
+    """By the names of the fields in requests."""
+
+    PROJECT = "project_id"
+    USER = "user_id"
+    TYPE = "consumer_type"
 
 
 class References(Value, frozen=True, kw_only=True):
@@ -25,8 +31,8 @@ class References(Value, frozen=True, kw_only=True):
     types: Mapping[str, int]
 
 
-_Names = Mapping[ReferenceKind, set[str]]
-_Ids = dict[ReferenceKind, dict[str, int]]
+_Reference = tuple[ReferenceKind, str]
+_Ids = dict[_Reference, int]
 
 # The table of each kind, and its column with the name.
 _TABLES: Mapping[ReferenceKind, tuple[Table, str]] = {
@@ -35,15 +41,26 @@ _TABLES: Mapping[ReferenceKind, tuple[Table, str]] = {
     ReferenceKind.TYPE: (consumer_types, "name"),
 }
 
-# Built once: building a statement costs as much as running it.
-_READ = union_all(
-    *(
-        select(literal(kind.value).label("kind"), table.c.id, table.c[column].label("name")).where(
-            table.c[column].in_(bindparam(kind.value, expanding=True))
+# How many names one statement reads: SQLite limits the parts of a union.
+_READ_MAX = 100
+
+
+# Built once for each number of names: building a statement costs as much as running it.
+@functools.lru_cache(maxsize=64)
+def _select(kinds: tuple[ReferenceKind, ...]) -> Any:
+    """The ids of names of these kinds, each with the position of the name.
+
+    The database decides which names are equal. Many collations of MySQL ignore case, accents and
+    spaces at the end, so the name in the table may be another one than the name that was asked for.
+    """
+    return union_all(
+        *(
+            select(literal_column(str(position)).label("position"), table.c.id).where(
+                table.c[column] == bindparam(f"name{position}")
+            )
+            for position, (table, column) in enumerate(_TABLES[kind] for kind in kinds)
         )
-        for kind, (table, column) in _TABLES.items()
     )
-)
 
 
 class ConsumerReferences:
@@ -57,71 +74,62 @@ class ConsumerReferences:
         self, *, projects: Collection[str], users: Collection[str], types: Collection[str]
     ) -> References:
         """The ids of these names, from the cache if it has all of them. Adds new names."""
-        names = {
-            ReferenceKind.PROJECT: set(projects),
-            ReferenceKind.USER: set(users),
-            ReferenceKind.TYPE: set(types),
-        }
-        found = self._cached(names)
-        if any(len(found[kind]) < len(names[kind]) for kind in names):
-            found = self._read_or_add(names)
+        wanted = [
+            *((ReferenceKind.PROJECT, name) for name in sorted(set(projects))),
+            *((ReferenceKind.USER, name) for name in sorted(set(users))),
+            *((ReferenceKind.TYPE, name) for name in sorted(set(types))),
+        ]
+        get = self._session.id_cache.get
+        found = {each: id for each in wanted if (id := get(*each)) is not None}
+        if len(found) < len(wanted):
+            with naming_text(wanted):
+                found = self._read_or_add(wanted)
         return References(
-            projects=found[ReferenceKind.PROJECT],
-            users=found[ReferenceKind.USER],
-            types=found[ReferenceKind.TYPE],
+            projects=_of_kind(found, ReferenceKind.PROJECT),
+            users=_of_kind(found, ReferenceKind.USER),
+            types=_of_kind(found, ReferenceKind.TYPE),
         )
 
-    def _cached(self, names: _Names) -> _Ids:
-        get = self._session.id_cache.get
-        return {
-            kind: {name: id for name in some if (id := get(kind, name)) is not None}
-            for kind, some in names.items()
-        }
-
-    def _read_or_add(self, names: _Names) -> _Ids:
-        found = self._read(names)
+    def _read_or_add(self, wanted: Sequence[_Reference]) -> _Ids:
+        found = self._read(wanted)
         # Only these ids are committed, and may be cached. Those that are added below may not.
-        for kind, ids in found.items():
-            for name, id in ids.items():
-                self._session.id_cache.put(kind, name, id)
-        missing = {kind: names[kind] - set(found[kind]) for kind in names}
-        return self._add(names, missing) if any(missing.values()) else found
-
-    def _read(self, names: _Names) -> _Ids:
-        found: _Ids = {kind: {} for kind in names}
-        pairs = [(kind, name) for kind, each in names.items() for name in sorted(each)]
-        # Usually three names, hence one statement.
-        for start in range(0, len(pairs), CHUNK):
-            parameters: dict[str, list[str]] = {kind.value: [] for kind in names}
-            for kind, name in pairs[start : start + CHUNK]:
-                parameters[kind.value].append(name)
-            for row in self._execute(_READ, parameters):
-                kind = ReferenceKind(row.kind)
-                if row.name in names[kind]:
-                    found[kind][row.name] = row.id
+        for each, id in found.items():
+            self._session.id_cache.put(*each, id)
+        missing = [each for each in wanted if each not in found]
+        if missing:
+            self._add(missing)
+            found |= self._read(missing)
+        for kind, name in missing:
+            if (kind, name) not in found:
+                # Without its strict mode, MySQL stores another text than it was given.
+                raise UnstorableText(kind, name)
         return found
 
-    def _add(self, names: _Names, missing: _Names) -> _Ids:
-        for kind, added in missing.items():
-            table, column = _TABLES[kind]
-            # MySQL ignores case, so it may consider a new name equal to one in the table.
-            added = added - self._ids_ignoring_case(kind, added).keys()
-            if added:
-                values = [{column: name, "created_at": self._session.now} for name in sorted(added)]
-                self._execute(insert(table), values)
-        found = self._read(names)
-        return {
-            kind: {**found[kind], **self._ids_ignoring_case(kind, names[kind] - set(found[kind]))}
-            for kind in names
-        }
+    def _read(self, wanted: Sequence[_Reference]) -> _Ids:
+        found: _Ids = {}
+        # Usually three names, hence one statement.
+        for start in range(0, len(wanted), _READ_MAX):
+            some = wanted[start : start + _READ_MAX]
+            names = {f"name{position}": name for position, (_, name) in enumerate(some)}
+            rows = self._execute(_select(tuple(kind for kind, _ in some)), names)
+            found |= {some[row.position]: row.id for row in rows}
+        return found
 
-    def _ids_ignoring_case(self, kind: ReferenceKind, names: Iterable[str]) -> dict[str, int]:
-        """The ids of names that MySQL, but not Python, considers equal to names in the table."""
-        table, column = _TABLES[kind]
-        if not self._session.is_mysql:
-            return {}
-        ids = {
-            name: self._session.connection.scalar(select(table.c.id).where(table.c[column] == name))
-            for name in names
-        }
-        return {name: id for name, id in ids.items() if id is not None}
+    def _add(self, missing: Sequence[_Reference]) -> None:
+        for kind, (table, column) in _TABLES.items():
+            rows = [
+                {column: name, "created_at": self._session.now}
+                for each, name in missing
+                if each is kind
+            ]
+            if not rows:
+                continue
+            statement: Any = insert(table)
+            if self._session.is_mysql:
+                # Two new names may be equal to the database. Then the first one stands for both.
+                statement = mysql.insert(table).on_duplicate_key_update({column: table.c[column]})
+            self._execute(statement, rows)
+
+
+def _of_kind(found: _Ids, kind: ReferenceKind) -> dict[str, int]:
+    return {name: id for (each, name), id in found.items() if each is kind}

@@ -21,7 +21,7 @@ from roost.errors import (
 )
 from roost.model import EventKind, Provider, Value
 from roost.store.change_record import NOT_YET_CREATED
-from roost.store.connection.driver_errors import LostRace
+from roost.store.connection.driver_errors import LostRace, naming_text
 from roost.store.connection.statements import CHUNK, chunks
 from roost.store.schema import (
     inventories,
@@ -198,7 +198,8 @@ class Providers:
         taken = _table.c.name == name
         if uuid is not None:
             taken = or_(taken, _table.c.uuid == uuid)
-        rows = self._execute(select(_table.c.id, _table.c.uuid).where(taken))
+        with naming_text([("name", name)]):
+            rows = self._execute(select(_table.c.id, _table.c.uuid).where(taken)).all()
         others = [row.uuid for row in rows if row.id != except_id]
         if uuid is not None and uuid.lower() in (other.lower() for other in others):
             raise ProviderExists("uuid", uuid)
@@ -207,16 +208,16 @@ class Providers:
 
     def insert(self, uuid: str, name: str, parent: ProviderRecord | None) -> Provider:
         now = self._session.now
-        inserted = self._execute(
-            insert(_table).values(
-                uuid=uuid,
-                name=name,
-                generation=0,
-                parent_provider_id=parent and parent.id,
-                root_provider_id=parent and parent.root_id,
-                created_at=now,
-            )
-        )
+        row = {
+            "uuid": uuid,
+            "name": name,
+            "generation": 0,
+            "parent_provider_id": parent and parent.id,
+            "root_provider_id": parent and parent.root_id,
+            "created_at": now,
+        }
+        with naming_text([("name", name)]):
+            inserted = self._execute(insert(_table).values(row))
         id = next(iter(inserted.inserted_primary_key or ()))
         if parent is None:
             # A root names itself as its root, and its id is known only now.
@@ -233,11 +234,9 @@ class Providers:
         )
 
     def rename(self, provider: ProviderRecord, name: str) -> None:
-        self._execute(
-            update(_table)
-            .where(_table.c.id == provider.id)
-            .values(name=name, updated_at=self._session.now)
-        )
+        renamed = update(_table).where(_table.c.id == provider.id)
+        with naming_text([("name", name)]):
+            self._execute(renamed.values(name=name, updated_at=self._session.now))
         self._session.changes.reread_providers([provider.id], EventKind.PROVIDER)
 
     def check_childless(self, provider: ProviderRecord) -> None:

@@ -1,11 +1,13 @@
 """Reads of allocations and consumers, which the index does not hold. One statement each."""
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    Column,
     ColumnElement,
     Select,
     String,
@@ -18,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import Row as SqlRow
 
-from roost.errors import ProviderNotFound
+from roost.errors import ProviderNotFound, UnstorableText
 from roost.model import (
     UNKNOWN_CONSUMER_TYPE,
     ConsumerAllocations,
@@ -103,6 +105,26 @@ class Reads:
         )
         return set(found).issuperset([*class_names, *trait_names])
 
+    # What a collation takes for equal, Python does not: the index is asked in the stored spelling.
+
+    def stored_provider_name(self, name: str) -> str | None:
+        """How the provider is spelt whose name the database takes for equal to this one."""
+        return next(iter(self._stored(resource_providers.c.name, [name])), None)
+
+    def stored_trait_names(self, names: Collection[str]) -> Collection[str]:
+        """The traits whose names the database takes for equal to one of these."""
+        return self._stored(traits.c.name, names)
+
+    def _stored(self, column: Column[str], names: Collection[str]) -> Collection[str]:
+        # Only the collations of MySQL ignore case, accents, or spaces at the end.
+        if self._database.dialect != "mysql" or not names:
+            return []
+        statement = select(column).where(column.in_(names))
+        # Nothing stored is equal to a text that the column cannot hold.
+        with contextlib.suppress(UnstorableText):
+            return self._database.read(lambda connection: connection.scalars(statement).all())
+        return []
+
     def consumer(self, spellings: Sequence[str]) -> ConsumerAllocations | None:
         """The allocations of a consumer, or None if it has none."""
         rows = self._rows(_CONSUMER.where(allocations.c.consumer_id.in_(spellings)))
@@ -169,7 +191,10 @@ class Reads:
         counts = _usages(null(), func.count(distinct(consumers.c.id))).group_by(
             consumer_types.c.name
         )
-        rows = self._rows(union_all(sums.where(*conditions), counts.where(*conditions)))
+        rows: Sequence[Row] = []
+        # Nobody has a project or a user that the column cannot hold.
+        with contextlib.suppress(UnstorableText):
+            rows = self._rows(union_all(sums.where(*conditions), counts.where(*conditions)))
         usages: dict[str, dict[str, int]] = {}
         consumer_counts: dict[str, int] = {}
         for row in rows:

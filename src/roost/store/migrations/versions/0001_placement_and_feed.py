@@ -18,6 +18,11 @@ def upgrade() -> None:
     if adopt.revision(connection) is None:
         # Only Placement changes these tables, so this revision needs no frozen copy of them.
         metadata.create_all(connection, tables=PLACEMENT_TABLES)
+        # MySQL commits after each statement on tables. An interrupted run may have left a table
+        # without its indexes, each of which is a statement of its own.
+        for table in PLACEMENT_TABLES:
+            for index in sorted(table.indexes, key=lambda index: str(index.name)):
+                index.create(connection, checkfirst=True)
         # As Placement's own migrations would have done, so that it can be started on these tables.
         adopt.stamp(connection, adopt.NEWEST)
     _create_feed(set(sa.inspect(connection).get_table_names()))
