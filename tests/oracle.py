@@ -295,7 +295,7 @@ def in_tree(assignment: Assignment) -> bool:
 
 
 def bound_tree_serves(assignment: Assignment) -> bool:
-    """A tree that the unsuffixed group is bound to does not share with others (decision 0001)."""
+    """A tree that the unsuffixed group is bound to serves the other groups too (api.md)."""
     return all(
         take.provider.root_uuid == assignment.root.uuid
         for take in assignment.unsuffixed
