@@ -12,8 +12,12 @@ from typing import Any
 
 import fixtures
 import sqlalchemy as sa
+from oslo_config import cfg
 
 from tests.support import tables
+
+# What tests of nova set on the service while it runs, and what a roost without configuration has.
+SETTINGS = {"placement": {"allocation_candidates_generation_strategy": "breadth-first"}}
 
 
 @functools.cache
@@ -21,8 +25,18 @@ def _engine(database_url: str) -> sa.Engine:
     return sa.create_engine(database_url)
 
 
+class Configuration:
+    """Accepts the settings that the running service has, and no others."""
+
+    def config(self, group: str | None = None, **options: Any) -> None:
+        if group not in SETTINGS:
+            raise cfg.NoSuchGroupError(group)
+        if not options.items() <= SETTINGS[group].items():
+            raise NotImplementedError(f"the running service is not configured with {options}")
+
+
 class PlacementFixture(fixtures.Fixture):
-    """What the reference's fixture offers to its users: `endpoint` and `token`.
+    """What the reference's fixture offers to its users: `endpoint`, `token` and `conf_fixture`.
 
     The arguments are those of the reference's fixture. Of them, `db=False` asks to keep the data
     of the service that the same test used before. The others configure the reference itself.
@@ -38,6 +52,7 @@ class PlacementFixture(fixtures.Fixture):
     ) -> None:
         self.token = token
         self.db = db
+        self.conf_fixture = conf_fixture or Configuration()
 
     def setUp(self) -> None:
         super().setUp()

@@ -49,6 +49,10 @@ class Suite:
         return sorted(path.stem for path in paths if path.match("test_*.py"))
 
 
+class WorkerEnded(Exception):
+    """The process ended before it had answered."""
+
+
 class Worker:
     """A process that runs tests by name; see worker.py."""
 
@@ -81,17 +85,24 @@ class Worker:
         self._process.kill()
         self._process.communicate()
 
+    def names(self, name: str) -> list[str]:
+        """The names of the tests of a module or class."""
+        return list(self._ask("list", name))
+
     def run(self, name: str) -> Iterator[Outcome]:
         """The outcomes of a module, class or test, each as soon as it is there."""
+        for fields in self._ask("run", name):
+            yield Outcome(**fields)
+
+    def _ask(self, verb: str, name: str) -> Iterator[Any]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        print(name, file=self._process.stdin, flush=True)
+        print(verb, name, file=self._process.stdin, flush=True)
         for line in self._process.stdout:
             if line == "\n":
                 return
-            fields: dict[str, Any] = json.loads(line)
-            yield Outcome(**fields)
-        raise RuntimeError(
-            f"the process that ran {name} has ended with {self._process.wait()}; "
+            yield json.loads(line)
+        raise WorkerEnded(
+            f"the process that had to {verb} {name} ended with {self._process.wait()}; "
             f"its output is in {self._log_path}"
         )

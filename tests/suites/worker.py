@@ -1,8 +1,8 @@
 """Runs tests of another project in a process of its own, because they change its whole state.
 
-Reads names of modules, classes or tests, one a line, and answers each with one JSON object for each
-test, then with an empty line. Where ROOST_SUITE_URL is set, tests that ask for the reference's
-fixture get the one that leads there.
+Reads one request a line, `list NAME` or `run NAME`, for a module, a class or a test. Answers with a
+line of JSON for each test, its name or its outcome, then with an empty line. Where ROOST_SUITE_URL
+is set, tests that ask for the fixture of the reference get the one that leads there.
 
 Imports nothing outside of the standard library, because nova replaces parts of that library, and
 has to do so before anything else uses them.
@@ -16,7 +16,7 @@ import os
 import sys
 import time
 import unittest
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TextIO
@@ -96,18 +96,29 @@ class Reporter(unittest.TestResult):
         self._find(test, "xfailed", self._exc_info_to_string(err, test))
 
 
+def tests_of(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
+    for part in suite:
+        if isinstance(part, unittest.TestSuite):
+            yield from tests_of(part)
+        else:
+            yield part
+
+
 def main() -> None:
     # The answers have standard output to themselves; what the tests print goes to the log.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     if "ROOST_SUITE_URL" in os.environ:
         sys.meta_path.insert(0, Replacement())
-    # A file of its own: nova replaces sys.stdin's way of waiting.
-    with os.fdopen(os.dup(0)) as requests:
-        while line := requests.readline():
-            suite = unittest.defaultTestLoader.loadTestsFromName(line.strip())
+    for line in sys.stdin:
+        verb, name = line.split()
+        suite = unittest.defaultTestLoader.loadTestsFromName(name)
+        if verb == "list":
+            for test in tests_of(suite):
+                print(json.dumps(test.id()), file=answers, flush=True)
+        else:
             suite.run(Reporter(answers))
-            print(file=answers, flush=True)
+        print(file=answers, flush=True)
 
 
 if __name__ == "__main__":
