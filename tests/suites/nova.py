@@ -5,7 +5,6 @@ Started by scripts/nova-suite, which installs nova into an environment of its ow
 
 import argparse
 import contextlib
-import os
 import queue
 import sys
 import tempfile
@@ -48,7 +47,6 @@ CONFIGURATION = """\
 [oslo_policy]
 enforce_new_defaults = false
 """
-SECONDS_MAX = "600"  # for one test
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -100,17 +98,8 @@ def service(options: argparse.Namespace) -> Iterator[Mapping[str, str]]:
             yield {"ROOST_SUITE_URL": server.url, "ROOST_SUITE_DATABASE": database_url}
 
 
-def environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
-    return {
-        **kept,
-        "PATH": os.pathsep.join([str(PYTHON.parent), kept["PATH"]]),
-        "OS_TEST_TIMEOUT": SECONDS_MAX,
-    }
-
-
 def new_worker(settings: Mapping[str, str], name: str) -> Worker:
-    return Worker(environment() | dict(settings), LOGS / f"{name}.log", str(PYTHON))
+    return Worker(settings, LOGS / f"{name}.log", str(PYTHON))
 
 
 def list_tests(names: Sequence[str]) -> dict[str, list[str]]:

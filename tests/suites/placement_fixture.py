@@ -28,7 +28,7 @@ def _engine(database_url: str) -> sa.Engine:
 class Configuration:
     """Accepts the settings that the running service has, and no others."""
 
-    def config(self, group: str | None = None, **options: Any) -> None:
+    def config(self, *, group: str, **options: Any) -> None:
         if group not in SETTINGS:
             raise cfg.NoSuchGroupError(group)
         if not options.items() <= SETTINGS[group].items():

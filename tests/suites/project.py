@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 ROOT = Path(__file__).resolve().parents[2]
+SECONDS_MAX = "600"  # for one test; the longest take a few seconds on a machine that is not busy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +56,23 @@ class WorkerEnded(Exception):
 
 
 class Worker:
-    """A process that runs tests by name; see worker.py."""
+    """A process that runs tests by name; see worker.py.
+
+    `settings` are environment variables. Those of the user that name a cloud (OS_*) are left out.
+    """
 
     def __init__(
-        self, environment: Mapping[str, str], log_path: Path, python: str = sys.executable
+        self, settings: Mapping[str, str], log_path: Path, python: str = sys.executable
     ) -> None:
-        self._environment = {**environment, "PYTHONPATH": str(ROOT)}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+        self._environment = {
+            **kept,
+            "OS_TEST_TIMEOUT": SECONDS_MAX,
+            # Tests run commands that are installed beside their Python.
+            "PATH": os.pathsep.join([str(Path(python).parent), kept["PATH"]]),
+            "PYTHONPATH": str(ROOT),
+            **settings,
+        }
         self._log_path = log_path
         self._python = python
 

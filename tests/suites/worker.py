@@ -15,6 +15,7 @@ import json
 import os
 import sys
 import time
+import traceback
 import unittest
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -34,6 +35,10 @@ class Replacement(importlib.abc.MetaPathFinder):
         if name != REPLACED:
             return None
         return importlib.util.spec_from_file_location(name, REPLACEMENT)
+
+
+def describe(error: tuple[Any, Any, Any]) -> str:
+    return "".join(traceback.format_exception(*error))
 
 
 class Reporter(unittest.TestResult):
@@ -77,14 +82,14 @@ class Reporter(unittest.TestResult):
         print(json.dumps(line), file=self._output, flush=True)
 
     def addError(self, test: Any, err: Any) -> None:
-        self._find(test, "failed", self._exc_info_to_string(err, test))
+        self._find(test, "failed", describe(err))
 
     def addFailure(self, test: Any, err: Any) -> None:
-        self._find(test, "failed", self._exc_info_to_string(err, test))
+        self._find(test, "failed", describe(err))
 
     def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
         if err is not None:
-            self._find(test, "failed", self._exc_info_to_string(err, test))
+            self._find(test, "failed", describe(err))
 
     def addUnexpectedSuccess(self, test: Any) -> None:
         self._find(test, "failed", "passed, although the project expects a failure")
@@ -93,7 +98,7 @@ class Reporter(unittest.TestResult):
         self._find(test, "skipped", reason)
 
     def addExpectedFailure(self, test: Any, err: Any) -> None:
-        self._find(test, "xfailed", self._exc_info_to_string(err, test))
+        self._find(test, "xfailed", describe(err))
 
 
 def tests_of(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
