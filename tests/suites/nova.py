@@ -21,24 +21,24 @@ LOGS = ROOT / "build" / "nova-suite"
 
 # The modules that speak to placement, with the number of their tests in the version of nova that
 # requirements/nova.txt names, so that a module whose tests are not found cannot pass.
-QUICK = {"test_report_client": 0}
+QUICK = {"test_report_client": 18}
 MODULES = {
     **QUICK,
-    "compute.test_resource_tracker": 0,
-    "libvirt.test_numa_servers": 0,
-    "libvirt.test_pci_in_placement": 0,
-    "libvirt.test_pci_sriov_servers": 0,
-    "libvirt.test_report_cpu_traits": 0,
-    "libvirt.test_reshape": 0,
-    "libvirt.test_shared_resource_provider": 0,
-    "libvirt.test_vgpu": 0,
-    "libvirt.test_vpmem": 0,
-    "regressions.test_bug_1679750": 0,
-    "test_nova_manage": 0,
-    "test_routed_networks": 0,
-    "test_servers_provider_tree": 0,
-    "test_servers_resource_request": 0,
-    "test_unified_limits": 0,
+    "compute.test_resource_tracker": 8,
+    "libvirt.test_numa_servers": 56,
+    "libvirt.test_pci_in_placement": 36,
+    "libvirt.test_pci_sriov_servers": 116,
+    "libvirt.test_report_cpu_traits": 10,
+    "libvirt.test_reshape": 3,
+    "libvirt.test_shared_resource_provider": 3,
+    "libvirt.test_vgpu": 18,
+    "libvirt.test_vpmem": 3,
+    "regressions.test_bug_1679750": 2,
+    "test_nova_manage": 86,
+    "test_routed_networks": 9,
+    "test_servers_provider_tree": 11,
+    "test_servers_resource_request": 162,
+    "test_unified_limits": 26,
 }
 PACKAGE = "nova.tests.functional"
 

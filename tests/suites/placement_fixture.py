@@ -1,6 +1,6 @@
-"""Stands in for `placement.tests.functional.fixtures.placement`, which starts the reference.
+"""Stands in for the modules of the reference that start it, and its database, for a test.
 
-osc-placement and nova take the service under test from that module. `worker.py` gives them this one
+osc-placement and nova take the service under test from there. `worker.py` gives them this module
 instead: it leads to a roost that is already running, and empties its database before each test.
 
 Imported by the Python that runs the other project's tests, so it must import nothing from roost.
@@ -35,11 +35,22 @@ class Configuration:
             raise NotImplementedError(f"the running service is not configured with {options}")
 
 
+class Database(fixtures.Fixture):
+    """An empty database. The arguments of the reference's fixture are not needed here."""
+
+    def __init__(self, conf_fixture: Any, set_config: bool = False) -> None:
+        pass
+
+    def setUp(self) -> None:
+        super().setUp()
+        tables.empty(_engine(os.environ["ROOST_SUITE_DATABASE"]))
+
+
 class PlacementFixture(fixtures.Fixture):
     """What the reference's fixture offers to its users: `endpoint`, `token` and `conf_fixture`.
 
-    The arguments are those of the reference's fixture. Of them, `db=False` asks to keep the data
-    of the service that the same test used before. The others configure the reference itself.
+    The arguments are those of the reference's fixture. `db=False` says that the test has made the
+    database itself. `use_intercept` and `register_opts` are about the reference inside of the test.
     """
 
     def __init__(
@@ -51,11 +62,11 @@ class PlacementFixture(fixtures.Fixture):
         register_opts: bool = True,
     ) -> None:
         self.token = token
-        self.db = db
         self.conf_fixture = conf_fixture or Configuration()
+        self.db = db
 
     def setUp(self) -> None:
         super().setUp()
         if self.db:
-            tables.empty(_engine(os.environ["ROOST_SUITE_DATABASE"]))
+            self.useFixture(Database(self.conf_fixture))
         self.endpoint = os.environ["ROOST_SUITE_URL"]

@@ -9,13 +9,13 @@ from tests.suites.project import Outcome, Suite
 
 
 class Tally:
-    """Counts the outcomes for each suite."""
+    """Counts the outcomes for each suite and database."""
 
     def __init__(self) -> None:
-        self._counts: dict[Suite, Counter[str]] = {}
+        self._counts: dict[tuple[Suite, str], Counter[str]] = {}
 
-    def add(self, suite: Suite, outcomes: list[Outcome]) -> None:
-        counts = self._counts.setdefault(suite, Counter())
+    def add(self, suite: Suite, database: str, outcomes: list[Outcome]) -> None:
+        counts = self._counts.setdefault((suite, database), Counter())
         counts.update(outcome.outcome for outcome in outcomes)
 
     # Outermost, so that the count comes after the list of failures.
@@ -24,8 +24,8 @@ class Tally:
         self, terminalreporter: pytest.TerminalReporter
     ) -> Generator[None, None, None]:
         yield
-        for suite, counts in self._counts.items():
+        for (suite, database), counts in self._counts.items():
             numbers = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
             terminalreporter.write_line(
-                f"{suite} {suite.version}: {counts.total()} tests, {numbers}"
+                f"{suite} {suite.version} on {database}: {counts.total()} tests, {numbers}"
             )

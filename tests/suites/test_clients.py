@@ -5,7 +5,7 @@ ROOST_SUITE_DATABASES names the databases to run them on, for example "postgresq
 
 import pytest
 
-from tests.suites.project import Suite, Worker
+from tests.suites.project import Outcome, Suite, Worker
 from tests.suites.tally import Tally
 
 OSC_PLACEMENT = Suite(
@@ -47,19 +47,25 @@ def test_every_counted_module_is_installed(suite: Suite) -> None:
 
 
 @pytest.mark.parametrize("module", OSC_PLACEMENT.modules())
-def test_osc_placement(osc_placement: Worker, module: str, tally: Tally) -> None:
-    run(OSC_PLACEMENT, module, osc_placement, tally)
+def test_osc_placement(osc_placement: Worker, database: str, module: str, tally: Tally) -> None:
+    outcomes = run(osc_placement, OSC_PLACEMENT, module)
+    tally.add(OSC_PLACEMENT, database, outcomes)
+    check(OSC_PLACEMENT, module, outcomes)
 
 
 @pytest.mark.parametrize("module", OPENSTACKSDK.modules())
-def test_openstacksdk(openstacksdk: Worker, module: str, tally: Tally) -> None:
-    run(OPENSTACKSDK, module, openstacksdk, tally)
+def test_openstacksdk(openstacksdk: Worker, database: str, module: str, tally: Tally) -> None:
+    outcomes = run(openstacksdk, OPENSTACKSDK, module)
+    tally.add(OPENSTACKSDK, database, outcomes)
+    check(OPENSTACKSDK, module, outcomes)
 
 
-def run(suite: Suite, module: str, worker: Worker, tally: Tally) -> None:
-    """Every test of the module is run, and passes."""
-    outcomes = list(worker.run(f"{suite.package}.{module}"))
-    tally.add(suite, outcomes)
+def run(worker: Worker, suite: Suite, module: str) -> list[Outcome]:
+    return list(worker.run(f"{suite.package}.{module}"))
+
+
+def check(suite: Suite, module: str, outcomes: list[Outcome]) -> None:
+    """Every test of the module was run, and passed."""
     not_passed = [outcome for outcome in outcomes if outcome.outcome != "passed"]
     if not_passed:
         pytest.fail(

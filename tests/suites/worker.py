@@ -2,7 +2,7 @@
 
 Reads one request a line, `list NAME` or `run NAME`, for a module, a class or a test. Answers with a
 line of JSON for each test, its name or its outcome, then with an empty line. Where ROOST_SUITE_URL
-is set, tests that ask for the fixture of the reference get the one that leads there.
+is set, tests that ask for the fixtures of the reference get those that lead there.
 
 Imports nothing outside of the standard library, because nova replaces parts of that library, and
 has to do so before anything else uses them.
@@ -22,17 +22,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TextIO
 
-REPLACED = "placement.tests.functional.fixtures.placement"
+REPLACED = ("placement.tests.functional.fixtures.placement", "placement.tests.fixtures")
 REPLACEMENT = Path(__file__).with_name("placement_fixture.py")
 
 
 class Replacement(importlib.abc.MetaPathFinder):
-    """Finds our module under the name of the reference's."""
+    """Finds our module under the names of the reference's."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if name != REPLACED:
+        if name not in REPLACED:
             return None
         return importlib.util.spec_from_file_location(name, REPLACEMENT)
 
