@@ -27,6 +27,7 @@ PATH_MARKS = {
     "generated": "process",
     "keystone": "process",
     "stateful": "slow",
+    "suites": "process",
 }
 FIXTURE_MARKS = {
     "postgresql": "server",

@@ -14,8 +14,9 @@ import sqlalchemy as sa
 from gabbi import handlers, suitemaker
 from gabbi.suite import GabbiSuite
 
-from tests.conformance import fixtures, selection, tables
+from tests.conformance import fixtures, selection
 from tests.conformance.selection import Case
+from tests.support import tables
 
 
 class Subject:

@@ -1,4 +1,4 @@
-"""A minimal Keystone, which validates tokens and does nothing else."""
+"""A minimal Keystone, which issues tokens for passwords, validates tokens and does nothing else."""
 
 import json
 import threading
@@ -44,10 +44,21 @@ def _time(moment: datetime) -> str:
 
 
 class Keystone:
-    """Knows the tokens in `tokens`; removing one revokes it."""
+    """Knows the tokens in `tokens`; removing one revokes it.
 
-    def __init__(self, tokens: Mapping[str, dict[str, Any]]) -> None:
+    A user of `passwords` receives the token that has the user's name. The catalog in it lists
+    Keystone itself and `services`, the addresses by the types of the services.
+    """
+
+    def __init__(
+        self,
+        tokens: Mapping[str, dict[str, Any]],
+        *,
+        passwords: Mapping[str, str] | None = None,
+    ) -> None:
         self.tokens = {SERVICE_TOKEN: token("placement", project="services"), **tokens}
+        self.passwords = {"placement": "secret", **(passwords or {})}
+        self.services: dict[str, str] = {}
         self.is_confused = False  # whether it answers nonsense
         self.validations = 0  # how often it was asked to validate a token
         self._server: ThreadingHTTPServer | None = None
@@ -121,16 +132,33 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         user = body["auth"]["identity"]["password"]["user"]
-        if (user["name"], user["password"]) == ("placement", "secret"):
-            endpoints = [
-                {"id": name, "interface": name, "region": "one", "url": f"{self.keystone.url}/v3"}
-                for name in ("public", "internal", "admin")
-            ]
-            service = {"type": "identity", "id": "k", "name": "keystone", "endpoints": endpoints}
-            found = {**self.keystone.tokens[SERVICE_TOKEN], "catalog": [service]}
-            self._answer(201, {"token": found}, {"x-subject-token": SERVICE_TOKEN})
-        else:
+        if self.keystone.passwords.get(user["name"]) != user["password"]:
             self._answer(401, {"error": {"code": 401, "title": "Unauthorized", "message": ""}})
+            return
+        name = SERVICE_TOKEN if user["name"] == "placement" else user["name"]
+        found = {**self.keystone.tokens[name], "catalog": self._catalog()}
+        self._answer(201, {"token": found}, {"x-subject-token": name})
+
+    def _catalog(self) -> list[dict[str, Any]]:
+        addresses = {"identity": f"{self.keystone.url}/v3", **self.keystone.services}
+        return [
+            {
+                "type": kind,
+                "id": kind,
+                "name": kind,
+                "endpoints": [
+                    {
+                        "id": f"{kind}-{interface}",
+                        "interface": interface,
+                        "region": "one",
+                        "region_id": "one",
+                        "url": url,
+                    }
+                    for interface in ("public", "internal", "admin")
+                ],
+            }
+            for kind, url in addresses.items()
+        ]
 
     def _answer(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
         content = json.dumps(body).encode()

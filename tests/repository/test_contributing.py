@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SCRIPTS = sorted(path.name for path in (ROOT / "scripts").iterdir())
-LOCKS = ("build", "serve", "test")
+LOCKS = ("build", "nova", "serve", "test")
 # A package, its version, sometimes a condition, and at least one hash.
 PINNED = re.compile(
     r"^([\w.-]+)==([\w.]+)(?: ;[^\\]*)? \\\n(?: {4}--hash=sha256:\w+(?: \\)?\n)+", re.MULTILINE
@@ -92,10 +92,16 @@ def dependencies(*extras: str) -> list[Requirement]:
     return [Requirement(text) for text in texts]
 
 
+def listed(name: str) -> list[Requirement]:
+    lines = (ROOT / "requirements" / f"{name}.in").read_text().splitlines()
+    return [Requirement(line) for line in lines if not line.startswith("#")]
+
+
 @pytest.mark.parametrize(
     ("name", "requirements"),
     [
         ("build", [Requirement(text) for text in PROJECT["build-system"]["requires"]]),
+        ("nova", listed("nova")),
         ("serve", dependencies()),
         ("test", dependencies(*PROJECT["project"]["optional-dependencies"])),
     ],

@@ -46,8 +46,8 @@ from roost.settings import Settings
 from roost.store import standard_names
 from roost.store.migrations import migrate
 from roost.store.store import Store
-from tests.conformance import tables
 from tests.stateful.model_world import CLASSES, TRAITS, ModelWorld, Refused
+from tests.support import tables
 
 PROVIDERS = [str(uuid.UUID(int=number)) for number in range(1, 7)]
 CONSUMERS = [str(uuid.UUID(int=number)) for number in range(101, 104)]

@@ -1,0 +1,1 @@
+"""The functional tests of other projects, unmodified, against a running roost."""
