@@ -116,9 +116,9 @@ def _open_store(url: str, database: DatabaseSettings) -> Store:
     )
 
 
-def build_configured() -> Application:
+def build_configured(load: Callable[[], Settings] = load_settings) -> Application:
     """The service as configured, with its logging: for servers that set up neither."""
-    settings = load_settings()
+    settings = load()
     logs.configure(settings)
     return build_application(settings=settings)
 

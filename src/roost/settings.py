@@ -180,19 +180,22 @@ Values = Mapping[tuple[str, str], Any]
 
 def load_settings(
     *,
+    default_files: Sequence[Path] | None = None,
     config_files: Sequence[Path] = (),
     overrides: Values | None = None,
     defaults: Values | None = None,
 ) -> Settings:
     """Read every source once.
 
-    `overrides` take precedence over every source, as options on a command line do; `defaults`
-    apply where no source sets an option.
+    `default_files` are read instead of those that `default_config_files` finds. `overrides` take
+    precedence over every source, as options on a command line do; `defaults` apply where no source
+    sets an option.
     """
     configuration = cfg.ConfigOpts()
     for group, options in OPTIONS.items():
         configuration.register_opts(options, group=None if group == "DEFAULT" else group)
-    files = [str(path) for path in (*default_config_files(), *config_files)]
+    default_files = default_config_files() if default_files is None else default_files
+    files = [str(path) for path in (*default_files, *config_files)]
     try:
         _read(configuration, files)
         for (group, option), value in (defaults or {}).items():

@@ -47,17 +47,30 @@ def _authentication(settings: Settings) -> Outcome:
     return success("authentication", settings.auth_strategy)
 
 
-def _policy(settings: Settings) -> Outcome:
+def policy_file(settings: Settings) -> str | None:
+    """The path of the policy file, if there is one."""
     configuration = library_configuration(settings)
     opts.set_defaults(configuration, "policy.yaml")
-    name = configuration.oslo_policy.policy_file
-    path = configuration.find_file(name)
-    if path is None:
-        return success("policy", "the built-in rules; there is no policy file")
+    path: str | None = configuration.find_file(configuration.oslo_policy.policy_file)
+    return path
+
+
+def is_json(path: str) -> bool:
+    """Whether a file contains JSON; raises OSError if it cannot be read."""
     try:
         json.loads(Path(path).read_text())
     except ValueError:
-        return _policy_in_use(settings, path)
+        return False
+    return True
+
+
+def _policy(settings: Settings) -> Outcome:
+    path = policy_file(settings)
+    if path is None:
+        return success("policy", "the built-in rules; there is no policy file")
+    try:
+        if not is_json(path):
+            return _policy_in_use(settings, path)
     except OSError as error:
         return failure("policy", f"{path} cannot be read: {error.strerror}")
     return failure(
