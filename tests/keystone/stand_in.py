@@ -1,4 +1,4 @@
-"""A minimal Keystone, which validates tokens and does nothing else."""
+"""A minimal Keystone, which gives tokens to two users, validates tokens and does nothing else."""
 
 import json
 import threading
@@ -9,6 +9,8 @@ from types import TracebackType
 from typing import Any, Self
 
 SERVICE_TOKEN = "the-service-itself"
+ADMIN_TOKEN = "an-operator"
+PASSWORD = "secret"
 LIFETIME = timedelta(hours=1)
 
 
@@ -47,7 +49,12 @@ class Keystone:
     """Knows the tokens in `tokens`; removing one revokes it."""
 
     def __init__(self, tokens: Mapping[str, dict[str, Any]]) -> None:
-        self.tokens = {SERVICE_TOKEN: token("placement", project="services"), **tokens}
+        self.tokens = {
+            SERVICE_TOKEN: token("placement", project="services"),
+            ADMIN_TOKEN: token("admin", project="admin", roles=("admin",)),
+            **tokens,
+        }
+        self.endpoints: dict[str, str] = {}  # service type -> URL, for the catalogue
         self.is_confused = False  # whether it answers nonsense
         self.validations = 0  # how often it was asked to validate a token
         self._server: ThreadingHTTPServer | None = None
@@ -121,16 +128,29 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         user = body["auth"]["identity"]["password"]["user"]
-        if (user["name"], user["password"]) == ("placement", "secret"):
-            endpoints = [
-                {"id": name, "interface": name, "region": "one", "url": f"{self.keystone.url}/v3"}
-                for name in ("public", "internal", "admin")
-            ]
-            service = {"type": "identity", "id": "k", "name": "keystone", "endpoints": endpoints}
-            found = {**self.keystone.tokens[SERVICE_TOKEN], "catalog": [service]}
-            self._answer(201, {"token": found}, {"x-subject-token": SERVICE_TOKEN})
+        given = {"placement": SERVICE_TOKEN, "admin": ADMIN_TOKEN}.get(user["name"])
+        if given is not None and user["password"] == PASSWORD:
+            found = {**self.keystone.tokens[given], "catalog": self._catalogue()}
+            self._answer(201, {"token": found}, {"x-subject-token": given})
         else:
             self._answer(401, {"error": {"code": 401, "title": "Unauthorized", "message": ""}})
+
+    def _catalogue(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "type": kind,
+                "id": kind,
+                "name": kind,
+                "endpoints": [
+                    {"id": name, "interface": name, "region": "one", "url": url}
+                    for name in ("public", "internal", "admin")
+                ],
+            }
+            for kind, url in {
+                "identity": f"{self.keystone.url}/v3",
+                **self.keystone.endpoints,
+            }.items()
+        ]
 
     def _answer(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
         content = json.dumps(body).encode()

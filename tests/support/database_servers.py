@@ -38,9 +38,9 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def missing(what: str) -> None:
+def missing(what: str, packages: str = "postgresql mariadb-server") -> None:
     """Report a missing server: as a failure in CI, as a skip on a developer's machine."""
-    message = f"{what} is not installed; on Debian: apt-get install postgresql mariadb-server"
+    message = f"{what} is not installed; on Debian: apt-get install {packages}"
     if os.environ.get("CI") == "true":
         raise RuntimeError(message)
     pytest.skip(message)
