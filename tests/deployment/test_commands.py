@@ -30,7 +30,11 @@ class Side:
         self.folder = folder
         self.folder.mkdir()
         self.configuration = folder / "placement.conf"
+        # Complete, so that roost has no findings of its own.
         self.configuration.write_text(
+            "[keystone_authtoken]\nauth_url = http://127.0.0.1:1\nauth_type = password\n"
+            "username = placement\npassword = secret\nproject_name = service\n"
+            "user_domain_id = default\nproject_domain_id = default\n"
             f"[placement_database]\nconnection = sqlite:///{folder / 'placement.db'}\n"
         )
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
