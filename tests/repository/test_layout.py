@@ -23,11 +23,12 @@ _FOLDER_PATH = re.compile(r"`((?:\w+/)+)`")
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_documents_name_modules_that_exist(document: Path) -> None:
-    """A path is given from the root or src/roost; a bare name may be in any folder."""
+    """A path is given from the root, compat or src/roost; a bare name may be in any folder."""
     names = {path.name for path in (*MODULES, *ROOT.glob("tests/**/*.py"))}
     for path in _MODULE_PATH.findall(document.read_text()):
         exists = (
             (ROOT / path).exists()
+            or (ROOT / "compat" / path).exists()
             or (SOURCE / path).exists()
             or (SOURCE / "api" / path).exists()
             or ("/" not in path and path in names)
