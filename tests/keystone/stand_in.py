@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 SERVICE_TOKEN = "the-service-itself"
+PASSWORD = "secret"
 LIFETIME = timedelta(hours=1)
 
 
@@ -57,7 +58,7 @@ class Keystone:
         passwords: Mapping[str, str] | None = None,
     ) -> None:
         self.tokens = {SERVICE_TOKEN: token("placement", project="services"), **tokens}
-        self.passwords = {"placement": "secret", **(passwords or {})}
+        self.passwords = {"placement": PASSWORD, **(passwords or {})}
         self.services: dict[str, str] = {}
         self.is_confused = False  # whether it answers nonsense
         self.validations = 0  # how often it was asked to validate a token

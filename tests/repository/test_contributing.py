@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SCRIPTS = sorted(path.name for path in (ROOT / "scripts").iterdir())
-LOCKS = ("build", "nova", "serve", "test")
+LOCKS = ("apache", "build", "nova", "serve", "test")
+COMPATIBILITY = tomllib.loads((ROOT / "compat" / "pyproject.toml").read_text())
 # A package, its version, sometimes a condition, and at least one hash.
 PINNED = re.compile(
     r"^([\w.-]+)==([\w.]+)(?: ;[^\\]*)? \\\n(?: {4}--hash=sha256:\w+(?: \\)?\n)+", re.MULTILINE
@@ -79,7 +80,7 @@ def test_a_lock_file_contains_versions_and_hashes_only(name: str) -> None:
 
 def test_lock_files_agree() -> None:
     everything = locked("test")
-    for name in ("build", "serve"):
+    for name in ("apache", "build", "serve"):
         for package, version in locked(name).items():
             assert everything.get(package, version) == version, package
     assert locked("serve").items() <= everything.items()
@@ -100,6 +101,7 @@ def listed(name: str) -> list[Requirement]:
 @pytest.mark.parametrize(
     ("name", "requirements"),
     [
+        ("apache", [Requirement("mod_wsgi")]),
         ("build", [Requirement(text) for text in PROJECT["build-system"]["requires"]]),
         ("nova", listed("nova")),
         ("serve", dependencies()),
@@ -122,3 +124,13 @@ def test_the_server_needs_no_test_tools() -> None:
 def test_every_extra_is_installed_for_tests() -> None:
     [extras] = re.findall(r"^extras='\[(.*)\]'$", script("environment"), re.MULTILINE)
     assert set(extras.split(",")) == set(PROJECT["project"]["optional-dependencies"])
+
+
+def test_the_two_distributions_are_released_together() -> None:
+    """They share a version, and what the second one calls is no public interface of the first."""
+    version = PROJECT["project"]["version"]
+    assert COMPATIBILITY["project"]["version"] == version
+    assert COMPATIBILITY["project"]["dependencies"] == [f"roost=={version}"]
+    assert COMPATIBILITY["build-system"] == PROJECT["build-system"]
+    for field in ("license", "requires-python"):
+        assert COMPATIBILITY["project"][field] == PROJECT["project"][field]

@@ -1,6 +1,8 @@
 """The layout that the documents describe is the one that exists."""
 
+import ast
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -21,11 +23,12 @@ _FOLDER_PATH = re.compile(r"`((?:\w+/)+)`")
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_documents_name_modules_that_exist(document: Path) -> None:
-    """A path is given from the root or src/roost; a bare name may be in any folder."""
+    """A path is given from the root, compat or src/roost; a bare name may be in any folder."""
     names = {path.name for path in (*MODULES, *ROOT.glob("tests/**/*.py"))}
     for path in _MODULE_PATH.findall(document.read_text()):
         exists = (
             (ROOT / path).exists()
+            or (ROOT / "compat" / path).exists()
             or (SOURCE / path).exists()
             or (SOURCE / "api" / path).exists()
             or ("/" not in path and path in names)
@@ -53,3 +56,25 @@ def test_no_folder_has_too_many_modules() -> None:
 def test_no_module_is_too_long() -> None:
     lengths = {path: len(path.read_text().splitlines()) for path in MODULES}
     assert {str(path): count for path, count in lengths.items() if count > LINES_MAX} == {}
+
+
+def test_the_second_distribution_only_calls_roost() -> None:
+    """Rules live in roost. So it needs nothing else, except to change a value of the settings."""
+    paths = sorted((ROOT / "compat").rglob("*.py"))
+    assert paths
+    allowed = {*sys.stdlib_module_names, "roost", "placement", "msgspec"}
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{path} has a relative import"
+                imported = {node.module or ""}
+            elif isinstance(node, ast.Import):
+                imported = {name.name for name in node.names}
+            else:
+                continue
+            assert {name.partition(".")[0] for name in imported} <= allowed, path
+
+
+def test_no_module_of_the_second_distribution_is_too_long() -> None:
+    for path in (ROOT / "compat").rglob("*.py"):
+        assert len(path.read_text().splitlines()) <= LINES_MAX, path

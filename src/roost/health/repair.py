@@ -5,6 +5,8 @@ to its repair. It returns how many rows it wrote or deleted.
 """
 
 from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import NamedTuple
 
 from sqlalchemy import delete, select, update
 
@@ -18,7 +20,12 @@ from roost.health.inspection import (
 )
 from roost.model import EventKind
 from roost.store.adoption.adopt import IncompleteIds
-from roost.store.adoption.backfill import create_consumers, roots_by_parents, set_roots
+from roost.store.adoption.backfill import (
+    create_consumers,
+    find_missing_roots,
+    roots_by_parents,
+    set_roots,
+)
 from roost.store.connection.statements import chunks
 from roost.store.schema import consumers, resource_providers
 from roost.store.store import Store
@@ -32,6 +39,42 @@ def repair(store: Store, kind: FindingKind, incomplete: IncompleteIds) -> int:
     """Repair all findings of one kind in one transaction; returns the number of rows."""
     unit = REPAIRS[kind]
     return store.run(lambda transaction: unit(transaction, incomplete))
+
+
+class CompletedRows(NamedTuple):
+    """How many rows were completed."""
+
+    roots: int  # providers that had no root
+    consumers: int  # records that were missing
+
+
+def complete_rows(
+    store: Store, incomplete: IncompleteIds, rows_max: int | None = None
+) -> CompletedRows:
+    """Fill in what releases of Placement before Train left empty, in one transaction.
+
+    Adoption does so too. This is for rows that came later, as with a backup that was restored.
+    """
+
+    def complete(transaction: Transaction) -> CompletedRows:
+        roots = _set_missing_roots(transaction, rows_max)
+        left = None if rows_max is None else rows_max - roots
+        consumers = 0 if left == 0 else _add_consumers(transaction, incomplete, left)
+        return CompletedRows(roots, consumers)
+
+    return store.run(complete)
+
+
+def _set_missing_roots(transaction: Transaction, rows_max: int | None) -> int:
+    found = find_missing_roots(transaction.connection).roots
+    some = dict(islice(found.items(), rows_max))
+    _touch(transaction, {*some, *some.values()})
+    # Read again under the locks, as in `_correct_roots`.
+    found = find_missing_roots(transaction.connection).roots
+    roots = {id: found[id] for id in some if id in found}
+    set_roots(transaction.connection, roots)
+    transaction.changes.reread_providers(roots, EventKind.PROVIDER)
+    return len(roots)
 
 
 def _remove_missing_parents(transaction: Transaction, incomplete: IncompleteIds) -> int:
@@ -76,7 +119,9 @@ def _touch(transaction: Transaction, ids: set[int]) -> None:
         transaction.providers.touch(some)
 
 
-def _add_consumers(transaction: Transaction, incomplete: IncompleteIds) -> int:
+def _add_consumers(
+    transaction: Transaction, incomplete: IncompleteIds, rows_max: int | None = None
+) -> int:
     def project_and_user() -> Mapping[str, int]:
         ids = transaction.consumers.references(
             projects={incomplete.project}, users={incomplete.user}, types=()
@@ -86,7 +131,7 @@ def _add_consumers(transaction: Transaction, incomplete: IncompleteIds) -> int:
             "user_id": ids.users[incomplete.user],
         }
 
-    return create_consumers(transaction.connection, project_and_user, transaction.now)
+    return create_consumers(transaction.connection, project_and_user, transaction.now, rows_max)
 
 
 def _delete_orphaned_consumers(transaction: Transaction, _: IncompleteIds) -> int:

@@ -5,15 +5,12 @@ from collections.abc import Iterator
 
 from roost.errors import Unavailable
 from roost.health.character_sets import judge_columns, read_columns
-from roost.health.configuration import configuration_outcomes, is_json, policy_file
 from roost.health.inspection import count_missing_rows
 from roost.health.outcome import Outcome, failure, first_line, success, warning
 from roost.health.server import check_reachable, judge, read_settings
 from roost.settings import Settings
 from roost.store.migrations import migrate
 from roost.store.store import Store
-
-__all__ = ["configuration_outcomes", "database_outcomes", "is_json", "policy_file"]
 
 
 def database_outcomes(store: Store, settings: Settings) -> Iterator[Outcome]:

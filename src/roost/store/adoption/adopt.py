@@ -74,6 +74,30 @@ def revision(connection: Connection) -> str | None:
     return _recognised(inspector, tables, present)
 
 
+def find_revision(text: str) -> str | None:
+    """A revision by its name, or by the beginning of its name; `head` is the newest, `base` none.
+
+    Raises ValueError if no revision, or more than one, is meant.
+    """
+    if text in _SYMBOLIC:
+        return _SYMBOLIC[text]
+    found = [each for each in REVISIONS if text and each.startswith(text)]
+    if len(found) != 1:
+        known = ", ".join((*REVISIONS, *_SYMBOLIC))
+        raise ValueError(f"{text} is no revision of Placement's tables; expected one of {known}")
+    return found[0]
+
+
+_SYMBOLIC = {"head": NEWEST, "base": None}
+
+
+def stamped_revision(connection: Connection) -> str | None:
+    """What Placement's version table says."""
+    if VERSION_TABLE not in sa.inspect(connection).get_table_names():
+        return None
+    return ", ".join(_stamps(connection)) or None
+
+
 def has_every_column(found: str) -> bool:
     return REVISIONS.index(found) >= REVISIONS.index(WITH_EVERY_COLUMN)
 
@@ -100,8 +124,8 @@ def adopt(connection: Connection, incomplete: IncompleteIds, *, is_first: bool) 
     stamp(connection, found)
 
 
-def stamp(connection: Connection, found: str) -> None:
-    """Write the revision of Placement's tables to its own version table."""
+def stamp(connection: Connection, found: str | None) -> None:
+    """Write the revision of Placement's tables to its own version table; None removes it."""
     if VERSION_TABLE not in sa.inspect(connection).get_table_names():
         sa.Table(
             VERSION_TABLE,
@@ -109,9 +133,11 @@ def stamp(connection: Connection, found: str) -> None:
             sa.Column("version_num", sa.String(32), nullable=False),
             sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
         ).create(connection)
-    if _stamps(connection) != [found]:
+    stamps = [] if found is None else [found]
+    if _stamps(connection) != stamps:
         connection.execute(sa.delete(_STAMP))
-        connection.execute(sa.insert(_STAMP).values(version_num=found))
+        for each in stamps:
+            connection.execute(sa.insert(_STAMP).values(version_num=each))
 
 
 _STAMP = sa.table(VERSION_TABLE, sa.column("version_num"))
@@ -135,9 +161,29 @@ def _refuse_unknown(stamps: Sequence[str]) -> None:
         )
 
 
+def refuse_stamp(connection: Connection, wanted: str) -> None:
+    """Raise `Unavailable` if the tables lack what this revision has."""
+    inspector = sa.inspect(connection)
+    tables = {table.name for table in PLACEMENT_TABLES}
+    present = tables & set(inspector.get_table_names())
+    missing = _missing_parts(wanted, _missing_columns(inspector, present))
+    if missing:
+        some = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+        raise Unavailable(
+            f"The tables are not those of {wanted}, because {len(missing)} columns are missing "
+            f"({some}). Nothing was changed."
+        )
+
+
+def _missing_parts(found: str, missing: Sequence[str]) -> Sequence[str]:
+    """Of the missing columns, those that this revision has."""
+    if has_every_column(found):
+        return missing
+    return [name for name in missing if name not in _CONSUMER_TYPE_PARTS]
+
+
 def _refuse_incomplete(found: str, missing: Sequence[str]) -> None:
-    if not has_every_column(found):
-        missing = [name for name in missing if name not in _CONSUMER_TYPE_PARTS]
+    missing = _missing_parts(found, missing)
     if missing:
         raise Unavailable(
             f"alembic_version says {found}, but {', '.join(missing)} are missing: restore them "

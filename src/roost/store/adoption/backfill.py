@@ -86,10 +86,14 @@ WITHOUT_CONSUMER = ~(
 
 
 def create_consumers(
-    connection: Connection, project_and_user: Callable[[], Mapping[str, int]], now: datetime
+    connection: Connection,
+    project_and_user: Callable[[], Mapping[str, int]],
+    now: datetime,
+    rows_max: int | None = None,
 ) -> int:
     """Add a row for each consumer that has allocations but no row; returns their number.
 
+    With `rows_max`, add no more than so many rows.
     `project_and_user` returns the values of `project_id` and `user_id`. It is called only if
     there is a row to add.
     """
@@ -108,6 +112,7 @@ def create_consumers(
         .where(WITHOUT_CONSUMER)
         # UUIDs that the database considers equal are one consumer: MySQL ignores case.
         .group_by(allocations.c.consumer_id)
+        .limit(rows_max)
     )
     columns = ["uuid", "project_id", "user_id", "generation", "created_at"]
     added = connection.execute(

@@ -59,6 +59,25 @@ def placement_version(engine: Engine) -> str | None:
         return adopt.revision(connection)
 
 
+def stamped_version(engine: Engine) -> str | None:
+    """What Placement's own version table says, whatever the tables are; None if it says nothing."""
+    with converting_errors(), engine.connect() as connection:
+        return adopt.stamped_revision(connection)
+
+
+def stamp(engine: Engine, revision: str | None) -> None:
+    """Write a revision to Placement's version table, or remove it, and change nothing else.
+
+    Raises `Unavailable`, and changes nothing, if the tables lack what this revision has.
+    """
+    with converting_errors(), engine.connect() as connection:
+        connection.execution_options(**{WRITES: True})
+        with _locked(connection):
+            if revision is not None:
+                adopt.refuse_stamp(connection, revision)
+            adopt.stamp(connection, revision)
+
+
 def is_current(engine: Engine) -> bool:
     """Whether `sync` has nothing to do."""
     found = placement_version(engine)

@@ -1,0 +1,1 @@
+"""roost under the names by which deployment tools call OpenStack Placement."""

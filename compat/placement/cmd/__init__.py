@@ -1,0 +1,1 @@
+"""The commands. Their arguments, output and exit codes are those of Placement's commands."""

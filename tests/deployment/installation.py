@@ -1,0 +1,83 @@
+"""An environment in which roost and roost-placement are installed, and openstack-placement is not.
+
+The two are built and installed as wheels. What they need is linked from the environment of the
+tests, package by package, as requirements/serve.txt names it. That takes a few seconds and no
+network, and what the lock file lacks is missing here too.
+"""
+
+import importlib.metadata
+import importlib.util
+import re
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# Deployments name their database with PyMySQL, see the extra `mysql`.
+DRIVERS = ("PyMySQL",)
+
+
+class Installation:
+    """The environment in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bin = folder / "bin"
+        self.python = self.bin / "python"
+
+    @property
+    def packages(self) -> Path:
+        """The folder of its Python packages."""
+        [found] = self.folder.glob("lib/python3*/site-packages")
+        return found
+
+    def create(self) -> None:
+        venv.create(self.folder, with_pip=False, symlinks=True)
+        for name in (*_locked(), *DRIVERS):
+            self._link(name)
+        wheels = self.folder / "wheels"
+        # The build tools are in the environment of the tests, unless it has the newest packages.
+        locked = importlib.util.find_spec("hatchling") is not None
+        isolation = ["--no-build-isolation", "--no-index"] if locked else []
+        projects = [str(ROOT), str(ROOT / "compat")]
+        _pip("wheel", "--no-deps", *isolation, "--wheel-dir", str(wheels), *projects)
+        _pip(
+            *("--python", str(self.python), "install", "--no-deps", "--no-index", "--no-compile"),
+            *map(str, wheels.glob("*.whl")),
+        )
+
+    def _link(self, name: str) -> None:
+        """Link one distribution of the tests' environment, and write its commands."""
+        try:
+            found = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            # Locked for other platforms.
+            return
+        for part in sorted({path.parts[0] for path in found.files or ()} - {"..", "__pycache__"}):
+            link = self.packages / part
+            if not link.exists():
+                link.symlink_to(Path(str(found.locate_file(part))))
+        for entry in found.entry_points.select(group="console_scripts"):
+            module, _, function = entry.value.partition(":")
+            command = self.bin / entry.name
+            command.write_text(
+                f"#!{self.python}\nimport sys\nfrom {module} import {function}\n"
+                f"sys.exit({function}())\n"
+            )
+            command.chmod(0o755)
+
+
+def _locked() -> Iterator[str]:
+    text = (ROOT / "requirements" / "serve.txt").read_text()
+    yield from re.findall(r"^([\w.-]+)==", text, re.MULTILINE)
+
+
+def _pip(*arguments: str) -> None:
+    _run([sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *arguments])
+
+
+def _run(command: Sequence[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
