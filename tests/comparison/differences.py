@@ -23,7 +23,8 @@ MISSING_INVENTORY = re.compile(
 )
 CLASS_NAME = re.compile(r"^[A-Z0-9_]+$")
 STRICTNESS = re.compile(
-    r",\s*'(additionalProperties': False|minimum': -3\.40282e\+38|maxLength': 36|pattern': '[^']*')|\s"
+    r",\s*'(additionalProperties': False|minimum': -3\.40282e\+38|maxLength': 36|pattern': '[^']*')"
+    r"|\s"
 )
 
 used: Counter[str] = Counter()
