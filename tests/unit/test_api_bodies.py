@@ -130,5 +130,5 @@ def test_capacity_is_positive_and_from_1_26_may_be_zero(
                 parse(minor)
     # As in Placement, a reshape moves inventories as they are.
     body = {"inventories": {"VCPU": fields}, "resource_provider_generation": 0}
-    (change,) = parse_providers({PROVIDER: body})
+    (change,) = parse_providers({PROVIDER: body}, as_stored=str)
     assert change.inventories["VCPU"].capacity == capacity
