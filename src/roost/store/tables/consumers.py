@@ -94,15 +94,17 @@ _others = consumers.alias("others")
 
 
 def _unique_uuid(dialect: str, parameter: Callable[[str], Any]) -> Any:
-    """The UUID to insert: the stored one if the consumer exists in another spelling.
+    """The UUID to insert. If the consumer exists in another spelling, it is that one.
 
-    So that the insert fails then as it does in any spelling. MySQL ignores case anyway.
+    So the insert fails then too. MySQL ignores case anyway.
     """
     if dialect == "mysql":
         return parameter("uuid")
-    spellings = [parameter("canonical"), parameter("upper")]
-    stored = select(func.min(_others.c.uuid)).where(_others.c.uuid.in_(spellings))
-    return func.coalesce(stored.scalar_subquery(), parameter("uuid"))
+    stored = (
+        select(_others.c.uuid).where(_others.c.uuid == parameter(spelling)).scalar_subquery()
+        for spelling in ("canonical", "upper")
+    )
+    return func.coalesce(*stored, parameter("uuid"))
 
 
 _INSERT = PreparedInsert(
