@@ -120,6 +120,9 @@ def _server(
 ) -> Engine:
     if url.get_backend_name() == "mysql":
         arguments["connect_args"] = _mysql_arguments(url, options)
+    elif "client_encoding" not in url.query:
+        # Otherwise that of the database, in which psycopg may not find the texts of a request.
+        arguments["connect_args"] = {"client_encoding": "utf8"}
     engine = sqlalchemy.create_engine(
         url,
         isolation_level=isolation_level,
