@@ -1,4 +1,4 @@
-"""MariaDB databases of years ago: names that a column cannot hold, or takes for equal.
+"""Databases of years ago: names that a column cannot hold, or takes for equal.
 
 The reference creates the tables and writes first. Then roost serves one copy of the database, and
 the reference goes on with another, so that their answers can be compared.
@@ -29,7 +29,7 @@ from tests.comparison.comparison import ask
 from tests.comparison.requests import Request
 from tests.comparison.sides import Answer, Side, client_of
 from tests.comparison.sides import send as send_request
-from tests.support.database_servers import MariaDB
+from tests.support.database_servers import MariaDB, PostgreSQL
 from tests.support.names import uid
 from tests.support.roost_server import command
 
@@ -328,6 +328,22 @@ def test_claims_that_introduce_equal_names_at_once_all_succeed(url: str) -> None
     rows = dump(engine)
     assert len(rows["projects"]) == len(rows["users"]) == 2
     engine.dispose()
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_encodings_of_postgresql(postgresql: PostgreSQL, encoding: str) -> None:
+    """The second one takes any bytes. A cluster has it if it was made without a locale."""
+    url = postgresql.create_database(
+        f"ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+    )
+    roost = adopt(url)
+    write_first(roost)
+    if encoding == "LATIN1":
+        assert_refused(roost)
+    else:
+        assert ask(roost, provider(EMOJI)).status == 200
+        assert ask(roost, listed(EMOJI)).body["resource_providers"][0]["name"] == EMOJI
+    assert findings(url) == []
 
 
 # ---------------------------------------------------------------------------------------------

@@ -103,6 +103,9 @@ def _sqlite_busy(error: sql.OperationalError, *_: object) -> None:
 @exc_filters.filters(  # type: ignore[untyped-decorator]
     "mysql", sql.OperationalError, _OUTSIDE_CHARACTER_SET
 )
+@exc_filters.filters(  # type: ignore[untyped-decorator]
+    "postgresql", sql.DataError, r".*has no equivalent in encoding"
+)
 def _outside_character_set(error: sql.DBAPIError, *_: object) -> None:
     raise driver.DBDataError(error)
 

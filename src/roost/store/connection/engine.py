@@ -91,7 +91,12 @@ def _server(
     **arguments: Any,
 ) -> Engine:
     is_mysql = target.url.get_backend_name() == "mysql"
-    own = _mysql_arguments(options) if is_mysql else {}
+    own: Mapping[str, Any] = {}
+    if is_mysql:
+        own = _mysql_arguments(options)
+    elif "client_encoding" not in target.url.query:
+        # Otherwise that of the database, in which psycopg may not find the texts of a request.
+        own = {"client_encoding": "utf8"}
     engine = sqlalchemy.create_engine(
         target.url,
         connect_args={**target.arguments, **own},
