@@ -68,7 +68,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--processes", type=int, default=2, metavar="N", help="run tests in N processes (2)"
     )
-    parser.add_argument("--url", help="a roost that is already running, with --auth noauth2")
+    parser.add_argument(
+        "--url",
+        help="a roost that is already running, with --auth noauth2 and "
+        "[oslo_policy] enforce_new_defaults = false",
+    )
     parser.add_argument(
         "--database",
         metavar="URL",
