@@ -28,7 +28,9 @@ class Side:
 
     def __init__(self, python: Path, folder: Path) -> None:
         self.folder = folder
-        self.folder.mkdir()
+        # Where neither finds a configuration of this machine.
+        self.default = folder / "default"
+        self.default.mkdir(parents=True)
         self.configuration = folder / "placement.conf"
         # Complete, so that roost has no findings of its own.
         self.configuration.write_text(
@@ -40,8 +42,7 @@ class Side:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         self._process = subprocess.Popen(
             [python, SHELL],
-            # Neither must find a configuration of this machine.
-            env={**environment, "OS_PLACEMENT_CONFIG_DIR": str(folder / "nothing")},
+            env={**environment, "OS_PLACEMENT_CONFIG_DIR": str(self.default)},
             cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -223,8 +224,8 @@ def test_files_and_folders_on_the_command_line(installation: Installation, tmp_p
     assert side.run(f"manage {given} db sync").code == 0
     assert side.run(f"manage --config-dir {{folder}}/folder {given} db version").code == 0
     assert side.run(f"manage {given} --config-dir {{folder}}/folder db version").code == 1
-    default = side.folder / "nothing"
-    (default / "placement.conf.d").mkdir(parents=True)
+    default = side.default
+    (default / "placement.conf.d").mkdir()
     (default / "placement.conf").write_text("[api]\nauth_strategy = nonsense\n")
     assert side.run("manage db version").code == 1
     assert side.run(f"manage {given} db version").code == 0

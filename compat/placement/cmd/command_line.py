@@ -53,13 +53,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-d", "--debug", action="store_true", default=None, help="Log at level DEBUG."
     )
-    parser.add_argument("--nodebug", action="store_false", dest="debug", help="The opposite.")
+    parser.add_argument(
+        "--nodebug", action="store_false", default=None, dest="debug", help="The opposite."
+    )
     parser.add_argument("--log-file", "--logfile", metavar="PATH", help="Log to this file.")
     parser.add_argument("--log-dir", "--logdir", metavar="DIR", help="The folder of --log-file.")
     parser.add_argument(
         "--use-json", action="store_true", default=None, help="Log JSON, one object a line."
     )
-    parser.add_argument("--nouse-json", action="store_false", dest="use_json")
+    parser.add_argument(
+        "--nouse-json", action="store_false", default=None, dest="use_json", help="The opposite."
+    )
     for names in (
         ("--log-config-append", "--log-config", "--log_config"),
         ("--log-date-format",),
