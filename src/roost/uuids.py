@@ -42,11 +42,14 @@ def is_consumer_key(text: str) -> bool:
     return _CONSUMER_KEY.fullmatch(text) is not None
 
 
+SPELLINGS_MAX = 3
+
+
 def consumer_spellings(text: str) -> tuple[str, ...]:
     """The spellings under which a consumer that a client names like this may be stored.
 
-    The likeliest one first. Programs write UUIDs in lower case or in upper case; a consumer that is
-    stored in any other way is found by exactly that spelling only.
+    At most `SPELLINGS_MAX`, the likeliest one first. Programs write UUIDs in lower case or in upper
+    case; a consumer that is stored in any other way is found by exactly that spelling only.
     """
     canonical = canonical_uuid(text)
     return tuple(dict.fromkeys((text, canonical, canonical.upper())))

@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from roost.model import Value
 from roost.store.connection.driver_errors import LostRace
-from roost.store.connection.statements import PreparedInsert, chunks
+from roost.store.connection.statements import CHUNK, PreparedInsert, chunks
 from roost.store.schema import (
     allocations,
     consumers,
@@ -31,7 +31,7 @@ from roost.store.schema import (
 from roost.store.tables.consumer_references import ConsumerReferences, References
 from roost.store.tables.providers import ProviderState
 from roost.store.tables.session import Session
-from roost.uuids import canonical_uuid
+from roost.uuids import SPELLINGS_MAX, canonical_uuid
 
 _table = consumers
 
@@ -123,25 +123,37 @@ class Consumers:
 
     def read(self, spellings: Mapping[str, Sequence[str]]) -> Mapping[str, ConsumerRecord]:
         """Those of these consumers that exist, each by the key of its possible spellings."""
-        rows_by_key: dict[str, list[Any]] = {}
-        for some in chunks({each for texts in spellings.values() for each in texts}):
-            for row in self._execute(_READ, {"uuids": some}):
-                rows_by_key.setdefault(self._session.key(row.uuid), []).append(row)
-        found = {name: self._first(rows_by_key, texts) for name, texts in spellings.items()}
+        found = {}
+        # The spellings of a consumer stay in one statement: a database that takes them for equal
+        # would return its rows once for each statement.
+        for names in chunks(spellings, CHUNK // SPELLINGS_MAX):
+            texts = list(dict.fromkeys(text for name in names for text in spellings[name]))
+            choose = self._chooser(self._execute(_READ, {"uuids": texts}))
+            found.update({name: choose(spellings[name]) for name in names})
         return {name: _record(rows) for name, rows in found.items() if rows}
 
-    def _first(self, rows_by_key: Mapping[str, list[Any]], texts: Sequence[str]) -> Sequence[Any]:
-        keys = (self._session.key(text) for text in texts)
-        return next((rows_by_key[key] for key in keys if key in rows_by_key), ())
+    def _chooser(self, rows: Iterable[Any]) -> Callable[[Sequence[str]], Sequence[Any]]:
+        """A function that finds the rows of one consumer by its spellings, the likeliest first."""
+        by_uuid: dict[str, list[Any]] = {}
+        for row in rows:
+            by_uuid.setdefault(row.uuid, []).append(row)
+        by_key = {self._session.key(uuid): rows for uuid, rows in by_uuid.items()}
+
+        def choose(texts: Sequence[str]) -> Sequence[Any]:
+            for text in texts:
+                if text in by_uuid:
+                    return by_uuid[text]
+            keys = map(self._session.key, texts)
+            return next((by_key[key] for key in keys if key in by_key), ())
+
+        return choose
 
     def read_with_providers(
         self, spellings: Sequence[str]
     ) -> tuple[ConsumerRecord | None, Collection[ProviderState]]:
         """A consumer, if it exists, and the providers that it has allocations of."""
-        rows_by_key: dict[str, list[Any]] = {}
-        for row in self._execute(_READ_WITH_PROVIDERS, {"uuids": list(spellings)}):
-            rows_by_key.setdefault(self._session.key(row.uuid), []).append(row)
-        rows = self._first(rows_by_key, spellings)
+        found = self._execute(_READ_WITH_PROVIDERS, {"uuids": list(spellings)})
+        rows = self._chooser(found)(spellings)
         providers = {
             row.resource_provider_id: ProviderState(
                 id=row.resource_provider_id,
