@@ -111,8 +111,10 @@ def test_placement_api_serves(installation: Installation, tmp_path: Path) -> Non
 
 WSGI = """
 import sys
+from placement import wsgi
 from placement.wsgi import init_application
 from placement.wsgi.api import application
+assert wsgi.application is application
 for each in (application, init_application()):
     environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "QUERY_STRING": "", "SERVER_NAME": "x",
                "SERVER_PORT": "80", "wsgi.url_scheme": "http", "wsgi.input": sys.stdin.buffer}

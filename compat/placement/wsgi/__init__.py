@@ -1,4 +1,4 @@
-"""The WSGI application. Until 2025.1, tools named the function here; api.py has the object."""
+"""The WSGI application, by the names that tools used until 2025.1; api.py has the newer one."""
 
 from functools import partial
 
@@ -9,3 +9,6 @@ from roost.assembly import LazyApplication, build_configured
 def init_application() -> LazyApplication:
     """The service as configured. It is built with the first request, see `LazyApplication`."""
     return LazyApplication(partial(build_configured, read_settings))
+
+
+application = init_application()

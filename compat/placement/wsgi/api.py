@@ -3,6 +3,6 @@
 Puppet copies this file to a folder of Apache's, so it refers to the rest by absolute names.
 """
 
-from placement.wsgi import init_application
+from placement.wsgi import application
 
-application = init_application()
+__all__ = ["application"]
