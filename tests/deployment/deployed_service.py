@@ -69,7 +69,11 @@ class Machine:
     def run(self, line: str) -> str:
         """Run a command line of a tool, which has to succeed, and return what it prints."""
         done = subprocess.run(
-            line, shell=True, env=self.environment, capture_output=True, text=True, check=False
+            ["bash", "-c", line],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, f"{line}: {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout
