@@ -62,8 +62,9 @@ def check(
 ) -> None:
     """Find what is wrong in the tables.
 
-    Also compares the tables with what roost would serve, and their indexes and keys with the schema.
-    Only reads unless --fix is given, and may run while roost serves. For what cannot be repaired safely it says what an operator can do.
+    Also compares the tables with what roost would serve, and their indexes and keys with the
+    schema. Only reads unless --fix is given, and may run while roost serves. For what cannot be
+    repaired safely it says what an operator can do.
 
     Exit code 0: nothing found, or nothing left after --fix; 1: something found, or the database
     cannot be used; 2: wrong usage.
