@@ -216,9 +216,15 @@ def test_traits_and_aggregates(tree):
 
 def test_an_aggregate_in_another_spelling_is_no_change(tree):
     """The service shows an aggregate as somebody stored it, so a driver would write for ever."""
-    tree.update_aggregates("nic", [POOL.replace("-", "").upper()])
+    stored = POOL.replace("-", "").upper()
+    tree.update_aggregates("nic", [stored])
     assert not tree.have_aggregates_changed("nic", [POOL])
     assert tree.in_aggregates("nic", [POOL])
+    assert not tree.add_aggregates("nic", POOL)
+    assert tree.data("nic").aggregates == {stored}
+    assert tree.remove_aggregates("nic", POOL)
+    assert tree.data("nic").aggregates == set()
+    tree.update_aggregates("nic", [stored])
     after = tree.copy()
     after.update_aggregates("nic", [POOL])
     assert not compare(tree, after)

@@ -378,3 +378,11 @@ def test_placing_takes_as_many_statements_for_any_number_of_consumers(
     # Reading a stored answer, before and within the transaction, and storing one.
     assert with_key == without_key + 3
     assert counter.count(lambda: place(roost, request=request_of("keyed", key))) == 1
+
+
+def test_spellings_of_providers_take_no_statement(roost: Roost, counter: StatementCounter) -> None:
+    """A body may name many, in upper case, which some databases find."""
+    add_providers(roost)
+    spellings = [uid(name).upper() for name in "ab"]
+    assert roost.store.ignores_case == (roost.store.engine.dialect.name == "mysql")
+    assert counter.count(lambda: [roost.as_stored(each) for each in spellings]) == 0

@@ -23,7 +23,7 @@ from roost.agent.tree_node import (
     TreeError,
     parents_first,
 )
-from roost.uuids import canonical_uuids
+from roost.uuids import canonical_uuid, canonical_uuids
 
 __all__ = [
     "BadInventory",
@@ -243,17 +243,20 @@ class ProviderTree:
         with self._lock:
             node = self._find(name_or_uuid)
             before, node.aggregates = node.aggregates, frozenset(aggregates)
-            return self._updated(node, before != node.aggregates, generation)
+            changed = canonical_uuids(before) != canonical_uuids(node.aggregates)
+            return self._updated(node, changed, generation)
 
     def add_aggregates(self, name_or_uuid: str, *aggregates: str) -> bool:
         with self._lock:
             known = self._find(name_or_uuid).aggregates
-            return self.update_aggregates(name_or_uuid, known | set(aggregates))
+            added = {each for each in aggregates if not _is_among(each, known)}
+            return self.update_aggregates(name_or_uuid, known | added)
 
     def remove_aggregates(self, name_or_uuid: str, *aggregates: str) -> bool:
         with self._lock:
             known = self._find(name_or_uuid).aggregates
-            return self.update_aggregates(name_or_uuid, known - set(aggregates))
+            kept = {each for each in known if not _is_among(each, aggregates)}
+            return self.update_aggregates(name_or_uuid, kept)
 
     # -- resources: a driver's notes on single devices, which are never sent to the service -------
 
@@ -323,3 +326,8 @@ class ProviderTree:
         if generation is not None:
             node.generation = generation
         return changed
+
+
+def _is_among(aggregate: str, others: Iterable[str]) -> bool:
+    """Whether this aggregate is one of these, in any spelling."""
+    return canonical_uuid(aggregate) in canonical_uuids(others)

@@ -267,9 +267,14 @@ class LockedIndexReader(IndexReader):
 
 
 def _creates_consumer(change: ConsumerChange) -> bool:
-    """Whether the client says that the consumer does not exist yet, and allocates something."""
+    """Whether the client says that the consumer does not exist yet, and allocates something.
+
+    In a spelling that inserting its row would not find, the tables have to be asked.
+    """
     is_new = change.checks_generation and change.expected_generation is None
-    return is_new and bool(change.allocations)
+    uuid = change.consumer_uuid
+    is_found = change.sent_as in ("", uuid, uuid.upper())
+    return is_new and is_found and bool(change.allocations)
 
 
 def _advanced(snapshot: ProviderSnapshot, records: Sequence[ChangeRecord]) -> ProviderSnapshot:

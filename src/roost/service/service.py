@@ -109,12 +109,17 @@ class Roost:
             self._index_lock.release()
 
     def as_stored(self, provider_uuid: str) -> str:
-        """The UUID of a provider as it is stored, where the database finds it in upper case too."""
+        """The UUID of a provider as it is stored, where the database finds it in upper case too.
+
+        Placement and roost store it in lower case. So the index need not be up to date here, and a
+        body may name many.
+        """
         lower = provider_uuid.lower()
         if lower == provider_uuid or not self.store.ignores_case:
             return provider_uuid
-        with self.current_index() as index:
-            return provider_uuid if provider_uuid in index.row_of_uuid else lower
+        with self.recent_index(allow_stale=True) as index:
+            is_stored = index is not None and provider_uuid in index.row_of_uuid
+            return provider_uuid if is_stored else lower
 
     @property
     def position(self) -> FeedPosition:

@@ -53,6 +53,7 @@ class Store:
         self._feed = Feed(database, self._writer)
         self.reads = Reads(database)
         self._id_cache: tuple[int | None, IdCache] = None, IdCache()  # valid for this writer id
+        self._ignores_case: bool | None = None
         _reset_after_fork(self)
 
     @classmethod
@@ -70,7 +71,9 @@ class Store:
     @property
     def ignores_case(self) -> bool:
         """Whether the database considers UUIDs equal that differ only in case."""
-        return self._database.dialect == "mysql"
+        if self._ignores_case is None:
+            self._ignores_case = self.reads.ignores_case()
+        return self._ignores_case
 
     def dispose(self) -> None:
         """Close every connection."""
@@ -87,8 +90,11 @@ class Store:
         If the block raises, nothing is written. A transaction never contains another one.
         """
         self._writer.register()
+        ignores_case = self.ignores_case
         with self._database.write() as connection:
-            transaction = Transaction(connection, self._current_id_cache())
+            transaction = Transaction(
+                connection, self._current_id_cache(), ignores_case=ignores_case
+            )
             yield transaction
             transaction.flush()
             record = transaction.changes.build()

@@ -96,22 +96,21 @@ _others = consumers.alias("others")
 def _unique_uuid(dialect: str, parameter: Callable[[str], Any]) -> Any:
     """The UUID to insert. If the consumer exists in another spelling, it is that one.
 
-    So the insert fails then too. MySQL ignores case anyway.
+    So the insert fails then too.
     """
-    if dialect == "mysql":
-        return parameter("uuid")
-    stored = (
-        select(_others.c.uuid).where(_others.c.uuid == parameter(spelling)).scalar_subquery()
-        for spelling in ("canonical", "upper")
-    )
+    stored = []
+    for spelling in ("canonical", "upper"):
+        found = select(_others.c.uuid).where(_others.c.uuid == parameter(spelling))
+        if dialect == "mysql":
+            # It reads no table into which it inserts, except into a table in between.
+            found = select(found.limit(1).subquery(f"stored_{spelling}").c.uuid)
+        stored.append(found.scalar_subquery())
     return func.coalesce(*stored, parameter("uuid"))
 
 
-_INSERT = PreparedInsert(
-    _table,
-    ["project_id", "user_id", "consumer_type_id", "generation", "created_at"],
-    computed={"uuid": _unique_uuid},
-)
+_COLUMNS = ["project_id", "user_id", "consumer_type_id", "generation", "created_at"]
+_INSERT = PreparedInsert(_table, ["uuid", *_COLUMNS])
+_INSERT_ONCE = PreparedInsert(_table, _COLUMNS, computed={"uuid": _unique_uuid})
 
 
 class Consumers:
@@ -183,7 +182,9 @@ class Consumers:
             }
             for row in rows
         ]
-        self._session.insert(_INSERT, values)
+        # A database that ignores case refuses the other spelling by itself.
+        statement = _INSERT if self._session.ignores_case else _INSERT_ONCE
+        self._session.insert(statement, values)
 
     def update(self, changed: Sequence[tuple[ConsumerRecord, ConsumerRow]]) -> None:
         """Write these rows and advance their generations.

@@ -16,6 +16,7 @@ from sqlalchemy import (
     func,
     null,
     select,
+    text,
     union_all,
 )
 from sqlalchemy import Row as SqlRow
@@ -104,6 +105,18 @@ class Reads:
             ).all()
         )
         return set(found).issuperset([*class_names, *trait_names])
+
+    def ignores_case(self) -> bool:
+        """Whether UUIDs that differ only in case are equal: most collations of MySQL say so."""
+        if self._database.dialect != "mysql":
+            return False
+        statement = text(
+            "SELECT collation_name FROM information_schema.columns WHERE table_schema = DATABASE() "
+            "AND table_name = :table AND column_name = :column"
+        ).bindparams(table=consumers.name, column=consumers.c.uuid.name)
+        found = self._database.read(lambda connection: connection.scalar(statement))
+        # MySQL names a collation by what it ignores.
+        return found is None or str(found).endswith("_ci")
 
     # What a collation takes for equal, Python does not: the index is asked in the stored spelling.
 

@@ -37,13 +37,14 @@ class IdCache:
 class Session:
     """One write transaction, below its tables."""
 
-    def __init__(self, connection: Connection, id_cache: IdCache) -> None:
+    def __init__(self, connection: Connection, id_cache: IdCache, *, ignores_case: bool) -> None:
         self._connection = connection
         self._deferred: list[Write] = []
         self.dialect = connection.dialect
         self.id_cache = id_cache
         self.changes = ChangeRecordBuilder()
         self.is_mysql = self.dialect.name == "mysql"
+        self.ignores_case = ignores_case
         now = datetime.now(UTC).replace(tzinfo=None)
         # MySQL's DATETIME has no fraction, and would round half a second up, into the future.
         self.now = now.replace(microsecond=0) if self.is_mysql else now
@@ -76,8 +77,8 @@ class Session:
         send(self._connection, writes)
 
     def key(self, uuid: str) -> str:
-        """The same for all UUIDs that the database considers equal: MySQL ignores case."""
-        return uuid.lower() if self.is_mysql else uuid
+        """The same for all UUIDs that the database considers equal."""
+        return uuid.lower() if self.ignores_case else uuid
 
     def touched(self, table: Table) -> Any:
         """A value for `updated_at` that differs from the one it replaces.
