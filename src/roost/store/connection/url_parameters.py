@@ -107,7 +107,8 @@ _SSL_SWITCHES = ("ssl_check_hostname", "ssl_disabled", "ssl_verify_cert", "ssl_v
 _SSL_MODES = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
 _SSL = (*_SSL_FILES, *_SSL_SWITCHES, "ssl", "ssl_cipher", "ssl_key_password", "ssl_mode")
 
-_UTF8 = ("utf8", "utf8mb3", "utf8mb4")
+# Character sets of sessions in old configurations.
+_CHARSETS = ("utf8", "utf8mb3", "utf8mb4", "latin1", "ascii")
 
 
 def mysql_parameters(url: URL) -> Parameters:
@@ -137,11 +138,11 @@ def mysql_parameters(url: URL) -> Parameters:
 
 def _charset(values: Mapping[str, str]) -> tuple[str, list[str]]:
     charset = values.get("charset", "utf8mb4")
-    if charset.lower() not in _UTF8:
-        raise _bad("charset", charset, "utf8mb4 or utf8")
+    if charset.lower() not in _CHARSETS:
+        raise _bad("charset", charset, f"one of {', '.join(_CHARSETS)}")
     if charset == "utf8mb4":
         return charset, []
-    # The same encoding, with the characters that `utf8` of MySQL leaves out.
+    # The server converts between the session and the columns, so the tables see no difference.
     return "utf8mb4", [f"has the charset {charset}; using utf8mb4, which contains it"]
 
 
