@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from roost.errors import Unavailable
+from roost.health.configuration import configuration_outcomes
 from roost.health.outcome import Level
 from roost.health.repair import CompletedRows, complete_rows
-from roost.health.status import configuration_outcomes, database_outcomes
+from roost.health.status import database_outcomes
 from roost.health.upgrade_check import POLICY, SHARED, check_upgrade
 from roost.search.index.index import Index
 from roost.service.service import Roost
