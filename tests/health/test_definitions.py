@@ -206,7 +206,7 @@ def details(findings: list[Finding], kind: FindingKind) -> dict[str, str]:
 
 
 @SERVERS
-@pytest.mark.parametrize("table", ["resource_providers", "inventories", "traits"])
+@pytest.mark.parametrize("table", ["resource_providers", "inventories"])
 def test_a_missing_primary_key_is_found_with_everything_else(store: Store, table: str) -> None:
     dialect = store.engine.dialect.name
     if dialect == "mysql" and table != "inventories":
