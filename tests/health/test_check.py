@@ -30,7 +30,12 @@ from tests.support.roost_server import command
 SECONDS_MAX = 60
 INCOMPLETE = IncompleteIds(project="somebody", user="nobody")
 # About tables and not about their rows: see test_definitions.py.
-DEFINITION_KINDS = {FindingKind.MISSING_INDEX, FindingKind.MISSING_KEY, FindingKind.EXTRA_KEY}
+DEFINITION_KINDS = {
+    FindingKind.MISSING_INDEX,
+    FindingKind.MISSING_KEY,
+    FindingKind.EXTRA_KEY,
+    FindingKind.NULL_IN_KEY,
+}
 
 
 @pytest.fixture
@@ -56,7 +61,8 @@ def contents(store: Store) -> dict[str, Any]:
 
 
 def test_every_kind_is_broken_here_and_repaired_where_that_is_safe() -> None:
-    assert {*BREAKS, *DEFINITION_KINDS, FindingKind.INDEX} == set(FindingKind)
+    elsewhere = {*DEFINITION_KINDS, FindingKind.INDEX, FindingKind.SAME_CONSUMER}
+    assert {*BREAKS, *elsewhere} == set(FindingKind)
     assert set(REPAIRS) == REPAIRED == {kind for kind in FindingKind if kind.repair}
 
 
@@ -255,6 +261,20 @@ class TestProgram:
         assert "empty" in done.stdout
         assert "2 findings, 1 of them can be repaired" in done.stdout
         assert "\x1b" not in done.stdout
+
+    def test_what_cannot_be_repaired_is_not_offered(self, url: str) -> None:
+        store = Store.open(url)
+        name = "allocations_consumer_id_idx"
+        unique = f"CREATE UNIQUE INDEX {name} ON allocations (id, used)"
+        write(store.engine, f"DROP INDEX {name}", unique)
+        store.dispose()
+        done = self.run(url, "--fix", "--yes")
+        assert (done.exit_code, done.stderr) == (1, "")
+        assert f"DROP INDEX {name}; then CREATE INDEX {name}" in " ".join(
+            done.stdout.replace("│", " ").split()
+        )
+        assert "--fix can" not in done.stdout
+        assert "1 findings, 0 of them can be repaired" in done.stdout
 
     def test_json_and_fix(self, url: str) -> None:
         self.break_cloud(url, FindingKind.OVER_CAPACITY, FindingKind.ORPHANED_CONSUMER)

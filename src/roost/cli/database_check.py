@@ -31,10 +31,12 @@ def check_tables(settings: Settings, *, fix: bool, yes: bool, as_json: bool) -> 
         if not as_json:
             _show(findings, settings)
         repaired: dict[str, int] = {}
+        # All kinds, because a repair may remove what is in the way of another one.
         kinds = [kind for kind in REPAIRS if any(each.kind == kind for each in findings)]
+        kinds = kinds if any(each.repair for each in findings) else []
         if fix and kinds and (yes or _confirm(kinds, findings)):
             for kind in kinds:
-                repaired[kind] = repair(store, kind, incomplete_ids(settings))
+                repaired[kind] = repair(store, kind, incomplete_ids(settings), _tell_failure)
                 if not as_json:
                     click.echo(f"repaired: {kind.repair} ({repaired[kind]})")
             # A repair may leave findings, and may reveal others.
@@ -44,6 +46,10 @@ def check_tables(settings: Settings, *, fix: bool, yes: bool, as_json: bool) -> 
         if as_json:
             click.echo(_as_json(findings, repaired))
         return not findings
+
+
+def _tell_failure(what: str) -> None:
+    click.echo(f"not repaired: {what}", err=True)
 
 
 def _find(store: Store) -> list[Finding]:
@@ -87,10 +93,10 @@ def _show(findings: Sequence[Finding], settings: Settings) -> None:
             table.add_row("...", f"and {len(found) - SHOWN_MAX} more: --json shows all")
         console.print(table)
         console.print(kind.advice, markup=False)
-        if kind.repair:
+        if any(each.repair for each in found):
             console.print(f"--fix can {kind.repair}", style="green")
         console.print()
-    fixable = sum(1 for each in findings if each.kind.repair)
+    fixable = sum(1 for each in findings if each.repair)
     console.print(
         f"{where}: {len(findings)} findings, {fixable} of them can be repaired", markup=False
     )
@@ -105,7 +111,7 @@ def _as_json(findings: Sequence[Finding], repaired: dict[str, int]) -> str:
                     "subject": each.subject,
                     "detail": each.detail,
                     "advice": each.kind.advice,
-                    "repair": each.kind.repair or None,
+                    "repair": each.repair or None,
                 }
                 for each in findings
             ],

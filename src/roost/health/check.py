@@ -37,23 +37,27 @@ class TablesSnapshot(Value, frozen=True, kw_only=True):
 
 
 def check(store: Store, progress: Progress) -> list[Finding]:
-    """All findings."""
+    """All findings; those about definitions only, if rows cannot be loaded."""
+    progress("indexes and keys")
+    definitions = store.read_snapshot(lambda connection: [*find_wrong_definitions(connection)])
+    if any(each.kind is FindingKind.NULL_IN_KEY for each in definitions):
+        return definitions
     tables = read_tables(store, progress)
     progress("index")
     # A provider in a loop is in no tree of the index, and is a finding already.
     ignored = {each.subject for each in tables.findings if each.kind is FindingKind.LOOP}
     index = Index.build(tables.rows)
-    return [*tables.findings, *compare_index(index, tables.contents, ignored)]
+    differences = compare_index(index, tables.contents, ignored)
+    return [*definitions, *tables.findings, *differences]
 
 
 def read_tables(store: Store, progress: Progress) -> TablesSnapshot:
     """Inspect the tables. Other processes may write meanwhile, because this reads a snapshot."""
 
     def read(connection: Connection) -> TablesSnapshot:
-        progress("indexes and keys")
-        findings = [*find_wrong_definitions(connection)]
         progress("providers")
         names = inspection.read_names(connection)
+        findings: list[Finding] = []
         for title, step in inspection.STEPS.items():
             progress(title)
             findings += step(connection, names)

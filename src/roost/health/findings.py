@@ -29,12 +29,18 @@ class FindingKind(StrEnum):
         "the index serves something else than the tables say",
         "a fault of roost, unless another finding explains it: please report it",
     )
+    NULL_IN_KEY = (
+        "null_in_key",
+        "rows without a value in a column of the primary key",
+        "they cannot be loaded, so nothing but indexes and keys was checked; give them a value, or "
+        "remove them, and check again",
+    )
     MISSING_KEY = (
         "missing_key",
         "keys of the schema that the database does not have",
-        "nothing keeps rows from contradicting each other; remove the rows that are in the way, "
-        "then add the key",
-        "add the keys that no row is in the way of",
+        "nothing keeps rows from contradicting each other; remove what is in the way, then add the "
+        "key",
+        "add the keys that nothing is in the way of",
     )
     EXTRA_KEY = (
         "extra_key",
@@ -45,7 +51,8 @@ class FindingKind(StrEnum):
         "missing_index",
         "indexes of the schema that the database does not have",
         "reads and writes become slower, the more rows there are; create them",
-        "create the indexes, during which writes of the table may have to wait",
+        "create the indexes, in place of a plain one that has the name, during which writes of the "
+        "table may have to wait",
     )
     LOOP = (
         "loop",
@@ -87,6 +94,13 @@ class FindingKind(StrEnum):
         "the API does not show them",
         "add the records, with the incomplete project and user",
     )
+    SAME_CONSUMER = (
+        "same_consumer",
+        "consumers whose UUIDs differ only in upper and lower case",
+        "to clients they may be one consumer, which then counts twice; look at both with GET "
+        "/allocations/{consumer}, and remove the allocations of one with DELETE "
+        "/allocations/{consumer}, each spelled exactly as shown here",
+    )
     ORPHANED_CONSUMER = (
         "orphaned_consumer",
         "consumers that hold nothing",
@@ -118,3 +132,9 @@ class Finding(Value, frozen=True, kw_only=True):
     kind: FindingKind
     subject: str  # what it is about, usually a UUID
     detail: str
+    is_blocked: bool = False  # whether something is in the way of the repair
+
+    @property
+    def repair(self) -> str:
+        """What `--fix` does about it; empty if nothing."""
+        return "" if self.is_blocked else self.kind.repair

@@ -77,6 +77,17 @@ _PROVIDERS = select(
     _providers.c.uuid, _providers.c.name, _providers.c.generation, _parents.c.uuid
 ).outerjoin_from(_providers, _parents, _parents.c.id == _providers.c.parent_provider_id)
 
+# By itself, because PostgreSQL groups joined rows by a primary key only if the table has one.
+_USAGES = (
+    select(
+        allocations.c.resource_provider_id,
+        allocations.c.resource_class_id,
+        func.sum(allocations.c.used).label("used"),
+    )
+    .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
+    .subquery()
+)
+
 _INVENTORIES = (
     select(
         _providers.c.uuid,
@@ -88,16 +99,15 @@ _INVENTORIES = (
         inventories.c.step_size,
         inventories.c.allocation_ratio,
         # In MySQL the sum of integers is a decimal.
-        cast(func.coalesce(func.sum(allocations.c.used), 0), BigInteger),
+        cast(func.coalesce(_USAGES.c.used, 0), BigInteger),
     )
     .join_from(inventories, _providers, _providers.c.id == inventories.c.resource_provider_id)
     .join(resource_classes, resource_classes.c.id == inventories.c.resource_class_id)
     .outerjoin(
-        allocations,
-        (allocations.c.resource_provider_id == inventories.c.resource_provider_id)
-        & (allocations.c.resource_class_id == inventories.c.resource_class_id),
+        _USAGES,
+        (_USAGES.c.resource_provider_id == inventories.c.resource_provider_id)
+        & (_USAGES.c.resource_class_id == inventories.c.resource_class_id),
     )
-    .group_by(inventories.c.id, _providers.c.id, resource_classes.c.id)
 )
 
 _TRAITS = (

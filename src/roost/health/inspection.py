@@ -182,6 +182,24 @@ def find_unknown_consumers(connection: Connection, names: Names) -> Iterator[Fin
         yield Finding(kind=FindingKind.UNKNOWN_CONSUMER, subject=consumer, detail=detail)
 
 
+def find_same_consumers(connection: Connection, names: Names) -> Iterator[Finding]:
+    """Consumers whose UUIDs are spelled in two ways, as Placement stores them.
+
+    A database that takes them for equal has none, unless its unique key is missing.
+    """
+    first, last = func.min(consumers.c.uuid), func.max(consumers.c.uuid)
+    rows = connection.execute(
+        select(first, last, func.count())
+        .group_by(func.lower(consumers.c.uuid))
+        # Rows of one spelling are in the way of the unique key, which is another finding.
+        .having(func.count() > 1, first != last)
+    )
+    for one, other, count in rows:
+        more = "" if count == 2 else f", and {count - 2} more"
+        detail = f"also stored as {other}{more}"
+        yield Finding(kind=FindingKind.SAME_CONSUMER, subject=one, detail=detail)
+
+
 WITHOUT_ALLOCATION = ~(
     select(literal(1)).where(allocations.c.consumer_id == consumers.c.uuid).correlate(consumers)
 ).exists()
@@ -277,6 +295,7 @@ STEPS: Mapping[str, Step] = {
     "usage": find_over_capacity,
     "allocations": find_without_inventory,
     "consumers without a record": find_unknown_consumers,
+    "spellings of consumers": find_same_consumers,
     "consumers that hold nothing": find_orphaned_consumers,
     "projects and users": find_without_owner,
     "rows that point to nothing": find_dangling,

@@ -47,6 +47,6 @@ def failure(name: str, detail: str, *, at_start: AtStart = AtStart.STOP) -> Outc
     return Outcome(name=name, level=Level.FAILURE, detail=detail, at_start=at_start)
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """What an error says, as the detail of an outcome."""
     return " ".join(str(error).split("\n", maxsplit=1)[0].split())

@@ -1,16 +1,20 @@
-"""Repairs of findings, where a repair is safe. Each is a unit of work of the store.
+"""Repairs of findings, where a repair is safe.
 
-A unit reads the tables again, because a finding may be stale by the time that the operator agrees
-to its repair. It returns how many rows it wrote or deleted.
+A repair of rows is a unit of work of the store. It reads the tables again, because a finding may be
+stale by the time that the operator agrees to its repair, and returns how many rows it wrote or
+deleted. Indexes and keys are added one by one, so that one which fails does not stop the others.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from sqlalchemy import delete, select, update
+from oslo_db import exception as driver  # type: ignore[import-untyped]
+from sqlalchemy import delete, select, text, update
+from sqlalchemy import exc as sql
 
-from roost.health.definitions import INDEXES, KEYS, add_missing_parts
+from roost.errors import ConcurrentUpdate
+from roost.health.definitions import INDEXES, KEYS, describe, find_addable
 from roost.health.findings import FindingKind
 from roost.health.inspection import (
     ESSENTIAL_REFERENCES,
@@ -18,6 +22,7 @@ from roost.health.inspection import (
     WITHOUT_ALLOCATION,
     read_tree_links,
 )
+from roost.health.outcome import first_line
 from roost.model import EventKind
 from roost.store.adoption.adopt import IncompleteIds
 from roost.store.adoption.backfill import (
@@ -27,18 +32,22 @@ from roost.store.adoption.backfill import (
     set_roots,
 )
 from roost.store.connection.statements import chunks
+from roost.store.definitions import MissingPart, PartKind
 from roost.store.schema import consumers, resource_providers
 from roost.store.store import Store
 from roost.store.tables.consumers import ConsumerRecord
 from roost.store.transaction import Transaction
 
-Repair = Callable[[Transaction, IncompleteIds], int]
+# Called with what could not be repaired, and why.
+Report = Callable[[str], None]
+Repair = Callable[[Store, IncompleteIds, Report], int]
 
 
-def repair(store: Store, kind: FindingKind, incomplete: IncompleteIds) -> int:
-    """Repair all findings of one kind in one transaction; returns the number of rows."""
-    unit = REPAIRS[kind]
-    return store.run(lambda transaction: unit(transaction, incomplete))
+def repair(
+    store: Store, kind: FindingKind, incomplete: IncompleteIds, report: Report = lambda _: None
+) -> int:
+    """Repair all findings of one kind; returns the number of rows, or of indexes and keys."""
+    return REPAIRS[kind](store, incomplete, report)
 
 
 class CompletedRows(NamedTuple):
@@ -177,22 +186,45 @@ def _replace_missing_owners(transaction: Transaction, incomplete: IncompleteIds)
     return count
 
 
-def _add_missing_keys(transaction: Transaction, _: IncompleteIds) -> int:
-    return add_missing_parts(transaction.connection, KEYS)
+def _rows(unit: Callable[[Transaction, IncompleteIds], int]) -> Repair:
+    """A repair of rows, in one transaction."""
+    return lambda store, incomplete, _: store.run(lambda tx: unit(tx, incomplete))
 
 
-def _create_missing_indexes(transaction: Transaction, _: IncompleteIds) -> int:
-    return add_missing_parts(transaction.connection, INDEXES)
+def _parts(kinds: Collection[PartKind]) -> Repair:
+    """A repair of indexes or keys."""
+
+    def add(store: Store, _: IncompleteIds, report: Report) -> int:
+        parts = store.read_snapshot(lambda connection: find_addable(connection, kinds))
+        return sum(_add_part(store, part, report) for part in parts)
+
+    return add
+
+
+def _add_part(store: Store, part: MissingPart, report: Report) -> bool:
+    def execute(transaction: Transaction) -> None:
+        for statement in part.statements:
+            transaction.connection.execute(text(statement))
+
+    try:
+        store.run(execute, retry_count=1)
+    # Of the part alone: a database that cannot be used at all is `Unavailable`.
+    except (sql.DBAPIError, driver.DBError, ConcurrentUpdate) as error:
+        # A lost race says nothing; what lost it does.
+        reason = error.__cause__ if isinstance(error, ConcurrentUpdate) else error
+        report(f"{part.kind} of {describe(part)}: {first_line(reason or error)}")
+        return False
+    return True
 
 
 REPAIRS: Mapping[FindingKind, Repair] = {
-    FindingKind.MISSING_INDEX: _create_missing_indexes,
-    FindingKind.MISSING_PARENT: _remove_missing_parents,
-    FindingKind.WRONG_ROOT: _correct_roots,
-    FindingKind.UNKNOWN_CONSUMER: _add_consumers,
-    FindingKind.ORPHANED_CONSUMER: _delete_orphaned_consumers,
-    FindingKind.NO_OWNER: _replace_missing_owners,
-    FindingKind.DANGLING: _delete_dangling_rows,
+    FindingKind.MISSING_INDEX: _parts(INDEXES),
+    FindingKind.MISSING_PARENT: _rows(_remove_missing_parents),
+    FindingKind.WRONG_ROOT: _rows(_correct_roots),
+    FindingKind.UNKNOWN_CONSUMER: _rows(_add_consumers),
+    FindingKind.ORPHANED_CONSUMER: _rows(_delete_orphaned_consumers),
+    FindingKind.NO_OWNER: _rows(_replace_missing_owners),
+    FindingKind.DANGLING: _rows(_delete_dangling_rows),
     # After the repairs of rows that are in the way of a key.
-    FindingKind.MISSING_KEY: _add_missing_keys,
+    FindingKind.MISSING_KEY: _parts(KEYS),
 }
