@@ -268,6 +268,8 @@ class MariaDB(DatabaseServer):
             f"--datadir={self._data}",
             f"--socket={self._folder / 'socket'}",
             f"--pid-file={self._folder / 'pid'}",
+            # A server deletes the temporary tables in this folder when it starts.
+            f"--tmpdir={self._folder}",
             "--bind-address=127.0.0.1",
             f"--port={self.port}",
             "--max-connections=200",
