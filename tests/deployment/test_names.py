@@ -64,7 +64,8 @@ def test_the_namespace_of_oslo_config(installation: Installation, tmp_path: Path
         "[DEFAULT]\n" + "".join(f"namespace = {name}\n" for name in NAMESPACES)
     )
     (tmp_path / "placement.conf").write_text(
-        "[placement_database]\nconnection = mysql+pymysql://a:b@c/d\n"
+        "[DEFAULT]\nstate_path = /var/lib/placement\n"
+        "[placement_database]\nconnection = mysql+pymysql://a:b@c/d\nmax_retries = -1\n"
         "[api]\nauth_strategy = keystone\n"
     )
     run(
@@ -107,6 +108,17 @@ def test_placement_api_serves(installation: Installation, tmp_path: Path) -> Non
         answer = httpx.get(f"{url}/resource_providers", headers={"x-auth-token": "admin"})
         assert answer.json() == {"resource_providers": []}
     assert server.process.returncode == 0
+
+
+def test_placement_api_refuses_a_port_that_is_none(
+    installation: Installation, tmp_path: Path
+) -> None:
+    command = [str(installation.bin / "placement-api"), "--port", "99999"]
+    done = subprocess.run(
+        command, env=environment(tmp_path), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.endswith("99999 is no port; expected a number from 1 to 65535\n")
 
 
 WSGI = """

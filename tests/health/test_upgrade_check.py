@@ -4,6 +4,7 @@ tests/deployment runs the commands themselves.
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,7 @@ from roost.health.status import database_outcomes
 from roost.health.upgrade_check import POLICY, SHARED, check_upgrade
 from roost.search.index.index import Index
 from roost.service.service import Roost
-from roost.settings import Settings
+from roost.settings import Settings, load_settings
 from roost.store.adoption import adopt
 from roost.store.adoption.adopt import IncompleteIds
 from roost.store.connection.engine import create_engine
@@ -75,6 +76,16 @@ def test_what_both_check_is_shown_once(store: Store) -> None:
     assert not {f"roost: {name}" for name in (*SHARED, POLICY)} & further
     found = (*configuration_outcomes(Settings()), *database_outcomes(store, Settings()))
     assert {*SHARED, POLICY} <= {outcome.name for outcome in found}
+
+
+def test_an_option_that_is_wrong_is_a_finding_of_roost(store: Store, tmp_path: Path) -> None:
+    """Placement's checks do not fail for it, and the database is not to blame."""
+    path = tmp_path / "placement.conf"
+    path.write_text("[oslo_policy]\nenforce_new_defaults = maybe\n")
+    settings = load_settings(default_files=[path])
+    found = check_upgrade(store, settings)
+    assert found.level is Level.SUCCESS
+    assert any("enforce_new_defaults = maybe" in each.detail for each in found.further)
 
 
 class TestStamps:

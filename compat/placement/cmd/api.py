@@ -16,6 +16,13 @@ def main() -> NoReturn:
     command_line.run(PROGRAM, _run)
 
 
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 < port < 65536:
+        raise argparse.ArgumentTypeError(f"{port} is no port; expected a number from 1 to 65535")
+    return port
+
+
 def _run() -> None:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
@@ -24,7 +31,7 @@ def _run() -> None:
     )
     command_line.add_options(parser)
     parser.add_argument(
-        "-p", "--port", type=int, default=8000, help="The port to listen on (default: 8000)."
+        "-p", "--port", type=_port, default=8000, help="The port to listen on (default: 8000)."
     )
     parser.add_argument(
         "-b", "--host", default="", help="The address to listen on (default: all addresses)."

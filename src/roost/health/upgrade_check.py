@@ -12,7 +12,7 @@ from roost.health.inspection import count_missing_rows
 from roost.health.outcome import Level, Outcome, failure, success, warning
 from roost.health.status import database_outcomes
 from roost.model import Value
-from roost.settings import Settings
+from roost.settings import Settings, SettingsError
 from roost.store.store import Store
 
 # The checks of `roost status` that Placement makes too.
@@ -52,9 +52,9 @@ def check_upgrade(store: Store, settings: Settings) -> UpgradeCheck:
 
 def _policy(settings: Settings) -> Outcome:
     name = "Policy File JSON to YAML Migration"
-    path = policy_file(settings)
-    # A file that cannot be read is a finding of roost.
-    with suppress(OSError):
+    # A file that cannot be read, and an option that is wrong, are findings of roost.
+    with suppress(OSError, SettingsError):
+        path = policy_file(settings)
         if path is not None and is_json(path):
             return failure(
                 name,

@@ -6,13 +6,15 @@ another database, so `refuse_misspelt_database` refuses it; `judge_names` finds 
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from typing import NamedTuple
 
+from oslo_config import cfg
+
 from roost.settings.bad_values import names_of
 from roost.settings.libraries import LIBRARY_SECTIONS, library_options
-from roost.settings.options import DATABASE, OPTIONS
+from roost.settings.options import DATABASE, OPTIONS, list_opts
 from roost.settings.sources import CONFIG_FOLDER_VARIABLE, Sources
 from roost.settings.values import SettingsError
 
@@ -190,3 +192,23 @@ def _closest(name: str, known: Collection[str]) -> str | None:
 
 def _with_closest(name: str, closest: str | None, form: str) -> str:
     return f"{name} (closest: {form.format(closest)})" if closest else name
+
+
+# ---------------------------------------------------------------------------------------------
+# For the tools of oslo.config
+
+
+def list_placement_opts() -> list[tuple[str, Sequence[cfg.Opt]]]:
+    """What may stand in the sections of a placement.conf that are Placement's own.
+
+    For the namespace `placement.conf`: `oslo-config-validator` must know options without effect.
+    """
+    without_effect = [
+        (section, [cfg.StrOpt(name, help=_NO_EFFECT) for name in sorted(names)])
+        for section, names in _OPTIONS_WITHOUT_EFFECT.items()
+        if section in ("DEFAULT", "placement", DATABASE)
+    ]
+    return [*list_opts(), *without_effect]
+
+
+_NO_EFFECT = "Accepted, because files of Placement have it. It has no effect."
