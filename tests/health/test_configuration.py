@@ -2,11 +2,9 @@
 
 import json
 import logging
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import httpx
 import pytest
@@ -18,8 +16,7 @@ from roost.cli.main import roost
 from roost.cli.output import Failure
 from roost.client.direct import direct
 from roost.health.configuration import check_configuration
-from roost.observe import logs
-from roost.settings import Settings, SettingsError, load_settings, sources
+from roost.settings import SettingsError, load_settings, sources
 
 KEYSTONE = """\
 [keystone_authtoken]
@@ -33,7 +30,6 @@ user_domain_id = default
 project_domain_id = default
 """
 EMBEDDED = "roost/roost.db"
-NOBODY = 65534
 
 
 @pytest.fixture(autouse=True)
@@ -271,55 +267,6 @@ class TestLogFile:
         assert [each["name"] for each in wrong] == ["database"]
         check_configuration(load_settings())
         assert not path.exists()
-
-    @pytest.mark.parametrize("link", [False, True])
-    def test_it_may_be_new_or_exist(self, folder: Path, link: bool) -> None:
-        path = folder / "roost.log"
-        if link:
-            path.symlink_to(folder / "other.log")
-        settings = Settings(log_dir=str(folder), log_file="roost.log")
-        logs.check_file(settings)
-        assert not path.exists()
-        logs.handler_of(settings).close()
-        logs.check_file(settings)
-
-    @pytest.mark.parametrize(
-        ("name", "reason"),
-        [
-            ("", None),
-            ("folder", "Is a directory"),
-            ("none/x.log", "No such file or directory"),
-            ("file/x.log", "Not a directory"),
-            ("closed/x.log", "Permission denied"),
-            ("closed.log", "Permission denied"),
-            ("link.log", "No such file or directory"),
-        ],
-    )
-    def test_the_check_says_what_opening_says(self, name: str, reason: str | None) -> None:
-        with TemporaryDirectory() as given:
-            folder = Path(given)
-            (folder / "folder").mkdir()
-            (folder / "file").touch()
-            (folder / "closed").mkdir(0o555)
-            (folder / "closed.log").touch(0o444)
-            (folder / "link.log").symlink_to(folder / "none" / "y.log")
-            folder.chmod(0o755)
-            settings = Settings(log_file=str(folder / name) if name else "")
-            found = []
-            user = os.geteuid()
-            os.seteuid(NOBODY if user == 0 else user)
-            try:
-                for function in (logs.check_file, logs.handler_of):
-                    try:
-                        function(settings)
-                    except SettingsError as error:
-                        found.append(str(error))
-            finally:
-                os.seteuid(user)
-        line = (
-            f"[DEFAULT]log_file = {folder / name}: expected a file that can be written ({reason})"
-        )
-        assert found == ([line] * 2 if reason else [])
 
     def test_an_empty_one_is_none(self, folder: Path) -> None:
         text = (

@@ -141,7 +141,8 @@ def policy_of(settings: Settings) -> Policy:
 def get_enforcer() -> policy.Enforcer:
     """For the tools of oslo.policy, such as `oslopolicy-list-redundant --namespace roost`."""
     configuration = cfg.CONF
-    configuration([], project="placement", default_config_files=default_config_files())
+    files = [str(path) for path in default_config_files()]
+    configuration([], project="placement", default_config_files=files)
     opts.set_defaults(configuration, "policy.yaml")
     enforcer = new_enforcer(configuration)
     enforcer.load_rules()
