@@ -4,9 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from roost.settings import Settings, SettingsError, default_config_files, load_settings
-
-FOLDER_NAME = "placement.conf.d"
+from roost.settings import (
+    Settings,
+    SettingsError,
+    default_config_files,
+    files_of_folder,
+    load_settings,
+)
 
 
 class Source:
@@ -19,9 +23,7 @@ class Source:
     def files(self) -> Sequence[Path]:
         if not self.is_folder:
             return [self.path]
-        if not self.path.is_dir():
-            raise SettingsError(f"no such configuration folder: {self.path}")
-        return sorted(self.path.glob("*.conf"))
+        return files_of_folder(self.path)
 
 
 def read_settings(
@@ -30,15 +32,14 @@ def read_settings(
     """The settings. As with Placement, there has to be a database in them.
 
     A given file is read instead of placement.conf, a given folder instead of placement.conf.d. The
-    given ones are read in their order, and later ones win.
+    given ones are read in their order, and later ones win. With them, the folder that
+    OS_PLACEMENT_CONFIG_DIR names need not exist.
     """
     given = {source.is_folder for source in sources}
     settings = load_settings(
-        default_files=[
-            path
-            for path in default_config_files()
-            if (path.parent.name == FOLDER_NAME) not in given
-        ],
+        default_files=default_config_files(
+            main=False not in given, drop_ins=True not in given, must_exist=not sources
+        ),
         config_files=[path for source in sources for path in source.files()],
         overrides=overrides,
     )

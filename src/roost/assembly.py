@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 
@@ -19,6 +20,7 @@ from roost.health.configuration import check_configuration, log_outcomes
 from roost.observe import logs
 from roost.service.service import Roost
 from roost.settings import (
+    DATABASE,
     DatabaseSettings,
     Settings,
     SettingsError,
@@ -50,7 +52,9 @@ def build_application(
     [placement_database]sync_on_startup, or if no database is configured and roost uses its
     embedded one. Requests that wait for events end when the server sets `stopping`.
     """
-    settings = load_settings() if settings is None else settings
+    if settings is None:
+        named = {} if database_url is None else {(DATABASE, "connection"): database_url}
+        settings = load_settings(overrides=named)
     if auth_strategy is not None:
         settings = msgspec.structs.replace(settings, auth_strategy=auth_strategy)
     if sync is None:
@@ -97,12 +101,22 @@ def open_store(settings: Settings) -> Store:
     database = settings.database
     if database.connection is None:
         # Only the folder of the default path is created; a configured path must exist.
-        embedded_database_path().parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(embedded_database_path().parent)
     try:
         return _open_store(settings.database_url, database)
     except InvalidDatabaseUrl as error:
         shown = database_name(settings.database_url)
         raise SettingsError(f"[placement_database]connection = {shown}: {error}") from error
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"[placement_database]connection is not set, and the folder {path} of the embedded "
+            f"database cannot be made: {error.strerror}"
+        ) from error
 
 
 def _open_store(url: str, database: DatabaseSettings) -> Store:
@@ -146,17 +160,21 @@ class LazyApplication:
                 if self._application is None:
                     try:
                         self._application = self._build()
-                    except SettingsError as error:
+                    except Exception as error:
                         return self._answer_unbuilt(error, environ, start_response)
         return self._application(environ, start_response)
 
     def _answer_unbuilt(
-        self, error: SettingsError, environ: Environ, start_response: StartResponse
+        self, error: Exception, environ: Environ, start_response: StartResponse
     ) -> Iterable[bytes]:
         if environ.get("PATH_INFO") == probes.LIVEZ:
             return probes.answer_livez(start_response)
         # The server runs already; its operator finds the reason in its log.
-        LOG.error("not started: %s", error)
+        if isinstance(error, SettingsError):
+            LOG.error("not started: %s", error)
+        else:
+            # Nobody has foreseen it, so the log says where it comes from.
+            LOG.error("not started: %s", type(error).__name__, exc_info=error)
         return error_response.respond(
             error_table.to_http(Unavailable(str(error))), environ, start_response
         )

@@ -235,3 +235,24 @@ def test_files_and_folders_on_the_command_line(installation: Installation, tmp_p
     assert side.run("manage db version").code == 1
     assert side.run("manage --config-dir {folder}/folder db version").output == f"{NEWEST}\n"
     side.close()
+
+
+def test_what_is_only_for_the_service_does_not_matter(
+    installation: Installation, tmp_path: Path
+) -> None:
+    """Its log file is not created, and a given file is enough, without the default folder."""
+    sides = Sides(
+        Side(installation.python, tmp_path / "roost"),
+        Side(Path(sys.executable), tmp_path / "reference"),
+    )
+    for side in sides:
+        side.default.rmdir()
+        assert side.configured("manage db sync").code == 0
+        text = side.configuration.read_text()
+        for log_file in (side.folder / "placement.log", "/nonexistent/placement.log", ""):
+            side.configuration.write_text(f"{text}[DEFAULT]\nlog_file = {log_file}\n")
+            found = side.configured("manage db version")
+            assert (found.code, found.output) == (0, f"{NEWEST}\n"), found
+            assert side.configured("status upgrade check").code == 0
+        assert not (side.folder / "placement.log").exists()
+        side.close()

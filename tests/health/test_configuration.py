@@ -10,11 +10,13 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
+from roost.api.http.messages import Application
 from roost.assembly import LazyApplication, build_configured
 from roost.cli.main import roost
 from roost.cli.output import Failure
 from roost.client.direct import direct
-from roost.settings import SettingsError
+from roost.health.configuration import check_configuration
+from roost.settings import SettingsError, load_settings, sources
 
 KEYSTONE = """\
 [keystone_authtoken]
@@ -78,6 +80,83 @@ def answer_of(path: str = "/traits") -> httpx.Response:
 SERVE = ("serve", "--port", "1")
 DATABASE_COMMANDS = [("db", "sync"), ("db", "version"), ("db", "check", "--fix", "--yes")]
 MISSPELT = "[api]\nauth_strategy = noauth2\n[placment_database]\nconnection = sqlite:////x.db\n"
+
+
+class TestOtherDatabase:
+    """The embedded one is only for those who have configured nothing."""
+
+    @pytest.mark.parametrize("arguments", [SERVE, *DATABASE_COMMANDS], ids=" ".join)
+    def test_a_named_folder_without_the_file(self, folder: Path, arguments: Sequence[str]) -> None:
+        refused = failure_of(*arguments)
+        assert refused.exit_code == 2
+        assert f"connection is not set: expected the URL of a database; there is no {folder}" in (
+            str(refused)
+        )
+        assert answer_of().status_code == 503
+        assert not (folder / EMBEDDED).exists()
+        assert run("db", "sync", "--database", f"sqlite:///{folder}/x.db").exit_code == 0
+        with direct(f"sqlite:///{folder}/x.db") as client:
+            assert client.traits()
+
+    def test_a_link_to_nothing(self, folder: Path) -> None:
+        (folder / "placement.conf").symlink_to(folder / "nothing")
+        assert str(failure_of(*SERVE)) == (
+            f"no such configuration file: {folder}/placement.conf, which is a link"
+        )
+
+    def test_nothing_is_configured(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("OS_PLACEMENT_CONFIG_DIR")
+        monkeypatch.setattr(sources, "CONFIG_FOLDER_DEFAULT", str(folder / "etc"))
+        assert run("db", "sync").exit_code == 0
+        assert (folder / EMBEDDED).exists()
+
+    def test_a_variable_alone(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("OS_PLACEMENT_CONFIG_DIR")
+        monkeypatch.setattr(sources, "CONFIG_FOLDER_DEFAULT", str(folder / "etc"))
+        monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", f"sqlite:///{folder}/x.db")
+        assert run("db", "sync").exit_code == 0
+        assert (folder / "x.db").exists()
+        assert not (folder / EMBEDDED).exists()
+        monkeypatch.setenv("OS_API__AUTH_STRATEGY", "noauth2")
+        assert answer_of("/").status_code == 200
+
+    def test_a_folder_for_it_that_cannot_be_made(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        (folder / "placement.conf").write_text(KEYSTONE)
+        monkeypatch.setenv("XDG_DATA_HOME", str(folder / "placement.conf"))
+        assert answer_of().status_code == 503
+        assert "roost of the embedded database cannot be made: Not a directory" in caplog.text
+
+
+def test_an_error_that_nobody_foresaw_is_a_503_and_its_origin_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def build() -> Application:
+        raise TypeError("hunter2")
+
+    transport = httpx.WSGITransport(app=LazyApplication(build))
+    with httpx.Client(transport=transport, base_url="http://roost") as client:
+        answer = client.get("/traits")
+        assert answer.status_code == 503
+        assert "hunter2" not in answer.text
+        assert client.get("/livez").status_code == 200
+    assert "not started: TypeError" in caplog.messages
+    assert "in build" in caplog.text
+
+
+def test_after_a_correction_requests_are_answered_without_a_restart(folder: Path) -> None:
+    transport = httpx.WSGITransport(app=LazyApplication(build_configured))
+    with httpx.Client(transport=transport, base_url="http://roost") as client:
+        assert client.get("/").status_code == 503
+        database = f"[placement_database]\nconnection = sqlite:///{folder}/x.db\n"
+        (folder / "placement.conf").write_text(f"{KEYSTONE}{database}")
+        assert client.get("/").status_code == 200
+
+
+def test_a_file_on_the_command_line_that_is_not_there_is_wrong_usage(folder: Path) -> None:
+    for command in (("status",), SERVE):
+        assert run(*command, "--config-file", str(folder / "nowhere.conf")).exit_code == 2
 
 
 class TestMisspeltDatabase:
@@ -176,6 +255,27 @@ WRONG = {
         "broken.yaml",
     ),
 }
+
+
+class TestLogFile:
+    def test_the_check_does_not_create_it(self, folder: Path) -> None:
+        """As root it would take it away from the user of the service."""
+        path = folder / "roost.log"
+        text = f"[DEFAULT]\nlog_file = {path}\n[placement_database]\nconnection = {{}}\n"
+        (folder / "placement.conf").write_text(f"{KEYSTONE}{text.format('sqlite:////none/x.db')}")
+        _, wrong = statuses()
+        assert [each["name"] for each in wrong] == ["database"]
+        check_configuration(load_settings())
+        assert not path.exists()
+
+    def test_an_empty_one_is_none(self, folder: Path) -> None:
+        text = (
+            f"[DEFAULT]\nlog_file =\n[placement_database]\nconnection = sqlite:///{folder}/x.db\n"
+        )
+        (folder / "placement.conf").write_text(f"{KEYSTONE}{text}")
+        assert run("db", "sync").exit_code == 0
+        assert statuses() == (0, [])
+        assert answer_of("/").status_code == 200
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -23,7 +23,8 @@ OLD_DEFAULTS = "[oslo_policy]\nenforce_new_defaults = false\n"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path))
+    monkeypatch.delenv("OS_PLACEMENT_CONFIG_DIR", raising=False)
+    monkeypatch.setattr("roost.settings.sources.CONFIG_FOLDER_DEFAULT", str(tmp_path))
     return tmp_path
 
 

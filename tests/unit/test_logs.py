@@ -2,8 +2,10 @@
 
 import json
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -11,6 +13,7 @@ from roost.observe import logs
 from roost.settings import Settings, SettingsError, load_settings
 
 LOG = logging.getLogger("roost.test")
+NOBODY = 65534
 REQUEST = "req-11111111-1111-1111-1111-111111111111"
 OTHER_REQUEST = "req-22222222-2222-2222-2222-222222222222"
 
@@ -115,6 +118,54 @@ def test_options_are_read_from_the_configuration(path: Path) -> None:
 def test_a_log_file_that_cannot_be_written_is_refused(path: Path) -> None:
     with pytest.raises(SettingsError, match="log_file"):
         configure(path.parent / "no" / "such" / "folder.log")
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_the_file_may_be_new_or_exist(path: Path, link: bool) -> None:
+    if link:
+        path.symlink_to(path.parent / "other.log")
+    settings = Settings(log_file=str(path))
+    logs.check_file(settings)
+    assert not path.exists()
+    logs.handler_of(settings).close()
+    logs.check_file(settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("", None),
+        ("folder", "Is a directory"),
+        ("none/x.log", "No such file or directory"),
+        ("file/x.log", "Not a directory"),
+        ("closed/x.log", "Permission denied"),
+        ("closed.log", "Permission denied"),
+        ("link.log", "No such file or directory"),
+    ],
+)
+def test_the_check_of_the_file_says_what_opening_says(name: str, reason: str | None) -> None:
+    with TemporaryDirectory() as given:
+        folder = Path(given)
+        (folder / "folder").mkdir()
+        (folder / "file").touch()
+        (folder / "closed").mkdir(0o555)
+        (folder / "closed.log").touch(0o444)
+        (folder / "link.log").symlink_to(folder / "none" / "y.log")
+        folder.chmod(0o755)
+        settings = Settings(log_file=str(folder / name) if name else "")
+        found = []
+        user = os.geteuid()
+        os.seteuid(NOBODY if user == 0 else user)
+        try:
+            for function in (logs.check_file, logs.handler_of):
+                try:
+                    function(settings)
+                except SettingsError as error:
+                    found.append(str(error))
+        finally:
+            os.seteuid(user)
+    line = f"[DEFAULT]log_file = {folder / name}: expected a file that can be written ({reason})"
+    assert found == ([line] * 2 if reason else [])
 
 
 def test_loggers_have_their_configured_levels(path: Path) -> None:

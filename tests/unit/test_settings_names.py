@@ -16,7 +16,8 @@ URL = "postgresql://db/placement"
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty configuration folder, so that tests do not read the machine's own."""
-    monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path))
+    monkeypatch.delenv("OS_PLACEMENT_CONFIG_DIR", raising=False)
+    monkeypatch.setattr("roost.settings.sources.CONFIG_FOLDER_DEFAULT", str(tmp_path))
     return tmp_path
 
 
@@ -41,6 +42,9 @@ def written(folder: Path, text: str) -> Path:
         ("[placement_database]\nurl = {}", "[placement_database]url is unknown"),
         ("[database]\nconnection = {}", "[database]connection is not the database of roost"),
         ("[DEFAULT]\nsql_connection = {}", "[DEFAULT]sql_connection is not the database"),
+        ("[placement]\ndatabase_connection = {}", "[placement]database_connection is not the"),
+        ("[database]\nurl = {}", "[database]url is not the database of roost"),
+        ("[placement_database]\nslave_connection = {}", "slave_connection is not the database"),
     ],
 )
 def test_a_misspelt_database_is_refused(folder: Path, text: str, expected: str) -> None:
@@ -74,6 +78,10 @@ def test_a_misspelt_database_in_a_drop_in_is_refused(folder: Path, text: str) ->
         "OS_PLACMENT_DATABASE__CONNECTION",
         "OS_PLACEMENT_DATABASE_CONNECTION",
         "OS_placement_database__connection",
+        "OS_PLACEMENT_DB__CONNECTION",
+        "OS_PLACEMENT_DB__URL",
+        "OS_PLACEMENT_DATABASE__URL",
+        "OS_PLACEMENT_DATABASE__CONN",
     ],
 )
 def test_a_misspelt_variable_is_refused(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
@@ -81,6 +89,80 @@ def test_a_misspelt_variable_is_refused(monkeypatch: pytest.MonkeyPatch, variabl
     expected = f"the variable {variable} is unknown: expected OS_PLACEMENT_DATABASE__CONNECTION"
     with pytest.raises(SettingsError, match=expected):
         load_settings()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("OS_DATABASE__CONNECTION", URL),
+        ("OS_DATABASE__CONNECTION", "elsewhere"),
+        ("OS_DATABASE__URL", URL),
+        ("OS_PLACEMENT__CONNECTION", URL),
+        ("OS_PLACEMENT__DB", URL),
+        ("OS_DEFAULT__SQL_CONNECTION", URL),
+        ("OS_PLACEMENT_DATABASE__SLAVE_CONNECTION", URL),
+        ("OS_SOMETHING__ELSE", "mysql+pymysql://me:secret@db/placement"),
+    ],
+)
+def test_a_variable_that_means_the_database_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SettingsError) as caught:
+        load_settings()
+    assert str(caught.value) == (
+        f"the variable {variable} is not the database of roost: "
+        "expected OS_PLACEMENT_DATABASE__CONNECTION"
+    )
+    # It may be that of another service, if the database of this one is known.
+    path = written(folder, f"[placement_database]\nconnection = {URL}\n")
+    assert load_settings(config_files=[path]).database_url == URL
+
+
+def test_a_misspelt_variable_would_override_the_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(folder, f"[placement_database]\nconnection = {URL}\n")
+    monkeypatch.setenv("OS_PLACEMENT_DB__CONNECTION", "mysql://other/one")
+    with pytest.raises(SettingsError, match="the variable OS_PLACEMENT_DB__CONNECTION is unknown"):
+        load_settings(config_files=[path])
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("OS_PLACEMENT_DATABASE__MAX_POOL_SIZE", "7"),
+        ("OS_PLACEMENT_DATABASE__CONNECTION_RECYCLE_TIME", "7"),
+        ("OS_PLACEMENT_DATABASE__CONNECTION_PARAMETERS", "x=y"),
+        ("OS_PROFILER__CONNECTION_STRING", "sqlite:///x"),
+        ("OS_KEYSTONE_AUTHTOKEN__AUTH_URL", "http://keystone"),
+        ("OS_PLACEMENT_API_VERSION", "1.39"),
+        ("OS_PLACEMENT_API__WORKERS", "4"),
+        ("OS_AUTH_URL", "http://keystone"),
+    ],
+)
+def test_other_variables_do_not_stop_the_start(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    assert load_settings().database.connection is None
+
+
+def test_variables_are_judged_as_files_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in (
+        *("OS_PLACEMENT_DATABASE__MAX_POL_SIZE", "OS_PLACMENT__MAX_ALLOCATION_CANDIDATES"),
+        *("OS_DEFAULT__DEBUG", "OS_DEFAULT__USE_SYSLOG", "OS_DEFAULT__DEBG", "OS_CACHE__BACKEND"),
+        # Of other programs.
+        *("OS_NEUTRON_AGENT__X", "OS_AUTH_URL"),
+    ):
+        monkeypatch.setenv(variable, "1")
+    judged = judge_names(read_sources([]))
+    assert sorted(judged.unknown) == [
+        "OS_DEFAULT__DEBG (closest: debug)",
+        "OS_PLACEMENT_DATABASE__MAX_POL_SIZE (closest: max_pool_size)",
+        "OS_PLACMENT__MAX_ALLOCATION_CANDIDATES (closest: [placement])",
+    ]
+    assert sorted(judged.without_effect) == ["OS_CACHE__BACKEND", "OS_DEFAULT__USE_SYSLOG"]
 
 
 def test_a_database_that_is_given_explicitly_is_used(
@@ -102,6 +184,8 @@ def test_a_database_that_is_given_explicitly_is_used(
         "[placement_database]\nconnection = {}\nmax_pol_size = 1",
         "[placement_database]\nconnection = {}\n[database]\nconnection = mysql://other/one",
         "[placement_database]\nconnection = {}\n[profiler]\nconnection_string = redis://x",
+        # Like the name of the section of the database, which is there, too.
+        "[placement_database]\nconnection = {}\n[placement_auth]\nauth_url = http://x",
     ],
 )
 def test_other_names_do_not_stop_the_start(folder: Path, text: str) -> None:
@@ -142,6 +226,30 @@ def test_options_of_the_authentication_may_have_a_section_of_their_own(folder: P
         "[service]\nauth_type = password\nauth_url = x\nusername = y\nfoo = 1\n",
     )
     assert judge_names(read_sources([str(path)])).unknown == ["[service]foo"]
+
+
+def test_the_section_of_the_authentication_is_not_a_misspelt_database(folder: Path) -> None:
+    path = written(
+        folder,
+        "[keystone_authtoken]\nauth_section = placement_auth\n"
+        "[placement_auth]\nauth_type = password\nauth_url = x\nusername = y\n",
+    )
+    assert load_settings(config_files=[path]).database.connection is None
+    assert judge_names(read_sources([str(path)])).unknown == []
+
+
+def test_an_empty_section_of_the_authentication_is_none(folder: Path) -> None:
+    path = written(
+        folder, "[keystone_authtoken]\nauth_section =\nauth_type = password\nusername = y\n"
+    )
+    assert judge_names(read_sources([str(path)])).unknown == []
+
+
+@pytest.mark.parametrize("log_file", ["", "log_file =\n"])
+def test_a_folder_without_a_log_file_has_no_effect(folder: Path, log_file: str) -> None:
+    path = written(folder, f"[DEFAULT]\nlog_dir = /var/log\n{log_file}")
+    judged = judge_names(read_sources([str(path)]))
+    assert judged.without_effect == ["[DEFAULT]log_dir without log_file"]
 
 
 def test_names_without_an_effect_are_listed(folder: Path) -> None:

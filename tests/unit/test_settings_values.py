@@ -5,19 +5,36 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from oslo_config import cfg
 
-from roost.settings import SettingsError, library_configuration, load_settings
+from roost.settings import (
+    OPTIONS,
+    Settings,
+    SettingsError,
+    files_of_folder,
+    library_configuration,
+    load_settings,
+)
 from roost.settings.bad_values import expectation
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty configuration folder, so that tests do not read the machine's own."""
-    monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path))
+    monkeypatch.delenv("OS_PLACEMENT_CONFIG_DIR", raising=False)
+    monkeypatch.setattr("roost.settings.sources.CONFIG_FOLDER_DEFAULT", str(tmp_path))
     return tmp_path
+
+
+@pytest.fixture
+def reachable() -> Iterator[Path]:
+    """A folder that every user may enter; those of pytest are for its own user."""
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
 
 
 def written(folder: Path, *lines: str) -> Path:
@@ -177,9 +194,106 @@ def test_a_folder_or_file_without_permission_is_one_line(
         monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(secret))
         assert refusal() == f"the folder {secret} cannot be read: Permission denied"
         monkeypatch.delenv("OS_PLACEMENT_CONFIG_DIR")
+        monkeypatch.setattr("roost.settings.sources.CONFIG_FOLDER_DEFAULT", "/nonexistent")
         path = secret / "given.conf"
         assert refusal(path) == f"the configuration file {path} cannot be read: Permission denied"
     secret.chmod(0o700)
+
+
+class TestFilesThatAreThere:
+    """None is left out because it cannot be read: the database might be another one then."""
+
+    def test_drop_ins_without_permission(
+        self, reachable: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = reachable
+        monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(folder))
+        (folder / "placement.conf").write_text("[placement_database]\nconnection = sqlite:///old\n")
+        drop_ins = folder / "placement.conf.d"
+        drop_ins.mkdir()
+        (drop_ins / "1.conf").write_text("[placement_database]\nconnection = sqlite:///new\n")
+        drop_ins.chmod(0)
+        with as_nobody():
+            expected = f"the folder {drop_ins} cannot be read: Permission denied"
+            assert refusal() == expected
+            with pytest.raises(SettingsError) as caught:
+                files_of_folder(drop_ins)
+            assert str(caught.value) == expected
+        drop_ins.chmod(0o700)
+
+    @pytest.mark.parametrize("name", ["placement.conf", "placement.conf.d/1.conf"])
+    def test_a_link_to_nothing(self, folder: Path, name: str) -> None:
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.symlink_to(folder / "nothing")
+        assert refusal() == f"no such configuration file: {path}, which is a link"
+
+    def test_drop_ins_that_are_a_link_to_nothing(self, folder: Path) -> None:
+        path = folder / "placement.conf.d"
+        path.symlink_to(folder / "nothing")
+        assert refusal() == f"the folder {path} cannot be read: No such file or directory"
+
+    def test_a_folder_instead_of_the_file(self, folder: Path) -> None:
+        (folder / "placement.conf").mkdir()
+        assert refusal().endswith("placement.conf cannot be read: Is a directory")
+
+    def test_hidden_files_are_left_out(self, folder: Path) -> None:
+        (folder / "placement.conf.d").mkdir()
+        # As editors lock a file, and as some programs copy one.
+        (folder / "placement.conf.d" / ".#1.conf").symlink_to("me@host.1")
+        (folder / "placement.conf.d" / "._1.conf").write_bytes(b"\0\5\26\7")
+        assert load_settings().files == ()
+
+
+class TestNamedFolderWithoutTheFile:
+    """It is not where the configuration is, so the embedded database is not what is meant."""
+
+    @pytest.fixture(autouse=True)
+    def named(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        path = folder / "named"
+        path.mkdir()
+        monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(path))
+        return path
+
+    def test_it_is_refused(self, folder: Path, named: Path) -> None:
+        expected = (
+            "[placement_database]connection is not set: expected the URL of a database; there is "
+            f"no {named}/placement.conf, where OS_PLACEMENT_CONFIG_DIR says that the "
+            "configuration is"
+        )
+        assert refusal() == expected
+        assert refusal(written(folder, "[api]", "auth_strategy = noauth2")) == expected
+        (named / "placement.conf").touch()
+        assert load_settings().database.connection is None
+
+    def test_a_database_that_is_named_elsewhere_is_used(
+        self, folder: Path, named: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        url = "sqlite:////x.db"
+        path = written(folder, "[placement_database]", f"connection = {url}")
+        overrides = {("placement_database", "connection"): url}
+        assert load_settings(config_files=[path]).database_url == url
+        assert load_settings(overrides=overrides).database_url == url
+        monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", url)
+        assert load_settings().database_url == url
+        monkeypatch.delenv("OS_PLACEMENT_DATABASE__CONNECTION")
+        (named / "placement.conf.d").mkdir()
+        path.rename(named / "placement.conf.d" / "1.conf")
+        assert load_settings().database_url == url
+
+
+def test_a_number_that_is_left_empty_is_the_default(folder: Path) -> None:
+    """Every option that is a number: oslo.config gives None for it, whatever the default is."""
+    lines = []
+    for section, options in OPTIONS.items():
+        lines += [f"[{section}]", *(f"{each.name} =" for each in options if _is_number(each))]
+    assert len(lines) > len(OPTIONS)
+    path = written(folder, *lines)
+    assert load_settings(config_files=[path]) == Settings(files=(str(path),))
+
+
+def _is_number(option: cfg.Opt) -> bool:
+    return isinstance(option.type, cfg.types.Number)
 
 
 @contextmanager

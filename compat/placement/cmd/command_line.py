@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import msgspec
+
 from placement.configuration import Source, read_settings
 from roost.cli.output import Failure, one_line
 from roost.observe import logs
@@ -56,7 +58,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nodebug", action="store_false", default=None, dest="debug", help="The opposite."
     )
-    parser.add_argument("--log-file", "--logfile", metavar="PATH", help="Log to this file.")
+    parser.add_argument(
+        "--log-file",
+        "--logfile",
+        metavar="PATH",
+        help="Log to this file. Default: stderr, and not the log_file of the service.",
+    )
     parser.add_argument("--log-dir", "--logdir", metavar="DIR", help="The folder of --log-file.")
     parser.add_argument(
         "--use-json", action="store_true", default=None, help="Log JSON, one object a line."
@@ -82,7 +89,10 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         settings = read_settings(
             arguments.sources, {name: value for name, value in given.items() if value is not None}
         )
-        logs.configure(settings)
+        # The file of the configuration is that of the service. A command that root runs would
+        # create it, and the service could not write to it any more.
+        log_file = settings.log_file if arguments.log_file else None
+        logs.configure(msgspec.structs.replace(settings, log_file=log_file))
     except SettingsError as error:
         # Placement's exit code for it; 2 would mean that a check failed.
         raise Failure(one_line(error)) from error

@@ -37,7 +37,11 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int, thread
     if settings.database.sync_on_startup is not False:
         sync_tables(settings)
     _print_banner(host, port, settings)
-    logs.configure(settings)
+    try:
+        logs.configure(settings)
+    except SettingsError as error:
+        # The check before has opened no file.
+        raise BadInput(str(error)) from error
     log_outcomes(remarks)
     exposition.drop_own_gauges()
     server = Server(

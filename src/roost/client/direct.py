@@ -24,11 +24,12 @@ def direct(
     """
     # Imported only here: the service is much larger than its client.
     from roost.assembly import open_application
-    from roost.settings import load_settings
+    from roost.settings import DATABASE, load_settings
 
     overrides = {("api", "auth_strategy"): "noauth2"}
+    if database_url is not None:
+        overrides[DATABASE, "connection"] = database_url
     settings = load_settings(config_files=config_files, overrides=overrides)
-    settings = settings.on_database(database_url)
     # Only this process sends requests, so policy files, a prefix and CORS have no purpose.
     settings = msgspec.structs.replace(settings, files=(), url_prefix="", cors_allowed_origins=())
     with open_application(settings, sync=sync) as application:

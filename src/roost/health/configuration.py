@@ -99,7 +99,7 @@ def _options(settings: Settings) -> list[Outcome]:
 def _log(settings: Settings) -> list[Outcome]:
     try:
         logs.levels_of(settings)
-        logs.handler_of(settings).close()
+        logs.check_file(settings)
     except SettingsError as error:
         return [failure("log", first_line(error))]
     return []

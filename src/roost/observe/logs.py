@@ -4,8 +4,11 @@ Each line names the request during which it was logged. The JSON fields have the
 so tools that read the logs of OpenStack services can read these.
 """
 
+import errno
 import json
 import logging
+import os
+import stat
 import sys
 import traceback
 from contextvars import ContextVar
@@ -13,7 +16,7 @@ from logging.handlers import WatchedFileHandler
 from pathlib import Path
 from typing import Any
 
-from roost.settings import Settings, bad_value
+from roost.settings import Settings, SettingsError, bad_value
 
 # The id that roost gave to the request of this thread, and the id that the client sent along, of
 # the request which the client itself is serving.
@@ -56,16 +59,54 @@ def _name_and_level(text: str) -> tuple[str, int]:
 
 def handler_of(settings: Settings) -> logging.Handler:
     """The handler for the log file or stderr; raises `SettingsError` if the file is unusable."""
-    if settings.log_file is None:
+    path = _path_of(settings)
+    if path is None:
         return logging.StreamHandler(sys.stderr)
-    path = Path(settings.log_dir or "") / settings.log_file
     try:
         # Reopens the file after logrotate has moved it away.
         return WatchedFileHandler(path, encoding="utf-8")
     except OSError as error:
-        raise bad_value(
-            "DEFAULT", "log_file", str(path), f"a file that can be written ({error.strerror})"
-        ) from error
+        raise _unusable(path, error) from error
+
+
+def check_file(settings: Settings) -> None:
+    """Raise `SettingsError` if the log file cannot be written.
+
+    It is not created: if root did that, the user of the service could not write it any more.
+    """
+    path = _path_of(settings)
+    if path is None:
+        return
+    try:
+        _refuse_unwritable(path)
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def _path_of(settings: Settings) -> Path | None:
+    # An empty option is one that is not set, as with oslo.log.
+    return Path(settings.log_dir or "") / settings.log_file if settings.log_file else None
+
+
+def _refuse_unwritable(path: Path) -> None:
+    try:
+        is_folder, needed = stat.S_ISDIR(path.stat().st_mode), os.W_OK
+    except FileNotFoundError:
+        # It would be created, where a link points to if it is one.
+        path = path.resolve().parent
+        if not stat.S_ISDIR(path.stat().st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
+        is_folder, needed = False, os.W_OK | os.X_OK
+    if is_folder:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not os.access(path, needed, effective_ids=os.access in os.supports_effective_ids):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def _unusable(path: Path, error: OSError) -> SettingsError:
+    return bad_value(
+        "DEFAULT", "log_file", str(path), f"a file that can be written ({error.strerror})"
+    )
 
 
 class PlainFormatter(logging.Formatter):

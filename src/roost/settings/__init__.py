@@ -16,7 +16,7 @@ names.py       options and sections that nobody knows, or that have no effect
 
 from roost.settings.bad_values import bad_value
 from roost.settings.loading import Values, library_configuration, load_settings
-from roost.settings.options import OPTIONS, list_opts
+from roost.settings.options import DATABASE, OPTIONS, list_opts
 from roost.settings.sources import default_config_files, files_of_folder
 from roost.settings.values import (
     DatabaseSettings,
@@ -27,6 +27,7 @@ from roost.settings.values import (
 )
 
 __all__ = [
+    "DATABASE",
     "OPTIONS",
     "DatabaseSettings",
     "Settings",

@@ -51,15 +51,21 @@ def _listed(section: str) -> Sequence[cfg.Opt]:
     return options
 
 
+def authentication_section(sources: Sources) -> str:
+    """The section that says how roost authenticates to Keystone: `auth_section` may move it."""
+    moved = sources.find(KEYSTONE, ["auth_section"])
+    # An empty option is one that is not set.
+    return moved.value.strip().lower() or KEYSTONE if moved else KEYSTONE
+
+
 def _authentication(sources: Sources) -> tuple[str, Sequence[cfg.Opt]]:
     """The section that says how roost authenticates to Keystone, and its options.
 
-    They depend on `auth_type`, and `auth_section` moves them to a section of their own.
+    They depend on `auth_type`.
     """
     from keystoneauth1 import exceptions, loading
 
-    moved = sources.find(KEYSTONE, ["auth_section"])
-    section = moved.value.lower() if moved else KEYSTONE
+    section = authentication_section(sources)
     common = loading.get_auth_common_conf_options()
     auth_type = sources.find(section, ["auth_type", "auth_plugin"])
     try:

@@ -10,7 +10,13 @@ from roost.settings.bad_values import HIDDEN, bad_value, check_values, expectati
 from roost.settings.libraries import KEYSTONE, library_options
 from roost.settings.names import refuse_misspelt_database
 from roost.settings.options import DATABASE, OPTIONS
-from roost.settings.sources import Sources, default_config_files, read_sources
+from roost.settings.sources import (
+    CONFIG_FOLDER_VARIABLE,
+    Sources,
+    default_config_files,
+    missing_main_file,
+    read_sources,
+)
 from roost.settings.values import DatabaseSettings, Settings, SettingsError
 
 # Values by group and option.
@@ -92,18 +98,13 @@ def _override(configuration: cfg.ConfigOpts, group: str, option: str, value: Any
 
 
 def _freeze(configuration: cfg.ConfigOpts, files: Sequence[str], sources: Sources) -> Settings:
-    placement = {
-        option.dest: configuration.placement[option.dest] for option in OPTIONS["placement"]
-    }
+    placement = _values(configuration, "placement")
     # A limit of 0 would make every search empty, so it means no limit, as -1 does.
     if placement["max_allocation_candidates"] < 1:
         placement["max_allocation_candidates"] = None
-    database = configuration.placement_database
-    if database.connection is not None and not database.connection.strip():
-        # Not the embedded database: somebody meant to name one.
-        given = sources.find(DATABASE, ["connection"])
-        expected = "the URL of a database"
-        raise bad_value(DATABASE, "connection", "", expected, given.place if given else None)
+    own = _values(configuration, "roost")
+    database = _values(configuration, DATABASE)
+    _check_connection(database["connection"], sources)
     return Settings(
         debug=configuration.debug,
         use_json=configuration.use_json,
@@ -114,15 +115,36 @@ def _freeze(configuration: cfg.ConfigOpts, files: Sequence[str], sources: Source
         **placement,
         cors_allowed_origins=tuple(configuration.cors.allowed_origin or ()),
         parse_proxy_headers=configuration.oslo_middleware.enable_proxy_headers_parsing,
-        allow_remote_noauth2=configuration.roost.allow_remote_noauth2,
-        event_streams_max=configuration.roost.event_streams_max,
-        url_prefix=_prefix(configuration.roost.url_prefix),
+        allow_remote_noauth2=own["allow_remote_noauth2"],
+        event_streams_max=own["event_streams_max"],
+        url_prefix=_prefix(own["url_prefix"]),
         files=tuple(files),
         optimize_for_wide_provider_trees=configuration.workarounds.optimize_for_wide_provider_trees,
-        database=DatabaseSettings(
-            **{option.dest: database[option.dest] for option in OPTIONS[DATABASE]}
-        ),
+        database=DatabaseSettings(**database),
     )
+
+
+def _values(configuration: cfg.ConfigOpts, section: str) -> dict[str, Any]:
+    """The options of a section. A number that is left empty is not set, so its default applies."""
+    found = {}
+    for option in OPTIONS[section]:
+        value = configuration[section][option.dest]
+        found[option.dest] = option.default if value is None else value
+    return found
+
+
+def _check_connection(connection: str | None, sources: Sources) -> None:
+    """Refuse the embedded database where somebody meant to name another one."""
+    expected = "the URL of a database"
+    if connection is not None and not connection.strip():
+        given = sources.find(DATABASE, ["connection"])
+        raise bad_value(DATABASE, "connection", "", expected, given.place if given else None)
+    missing = missing_main_file() if connection is None else None
+    if missing is not None:
+        raise SettingsError(
+            f"[{DATABASE}]connection is not set: expected {expected}; there is no {missing}, "
+            f"where {CONFIG_FOLDER_VARIABLE} says that the configuration is"
+        )
 
 
 def _prefix(text: str) -> str:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from oslo_config import cfg
 
 from roost.settings.bad_values import names_of
-from roost.settings.libraries import LIBRARY_SECTIONS, library_options
+from roost.settings.libraries import LIBRARY_SECTIONS, authentication_section, library_options
 from roost.settings.options import DATABASE, OPTIONS, list_opts
-from roost.settings.sources import CONFIG_FOLDER_VARIABLE, Sources
+from roost.settings.sources import CONFIG_FOLDER_VARIABLE, Given, Sources
 from roost.settings.values import SettingsError
 
 # How alike a name and the one that was meant are: 1 is equal.
@@ -65,6 +65,13 @@ _SECTIONS_WITHOUT_EFFECT = frozenset(
 )
 _SECTION_PREFIXES_WITHOUT_EFFECT = ("oslo_messaging_",)
 
+# The beginning of a URL of a database: under another name it is still meant as one.
+_DATABASE_URL = re.compile(
+    r"\s*(mysql|mariadb|postgres|postgresql|sqlite)(\+\w+)?:/", re.IGNORECASE
+)
+# Sections of libraries that may have a database of their own.
+_SECTIONS_WITH_DATABASES = frozenset({"coordination", "profiler"})
+
 
 class NamesJudged(NamedTuple):
     unknown: list[str]  # each with the closest known name
@@ -82,30 +89,67 @@ def refuse_misspelt_database(sources: Sources, *, is_given: bool) -> None:
     """
     if is_given or CONNECTION_VARIABLE in os.environ:
         return
-    _refuse_misspelt_variable()
-    known = _own_names(DATABASE)
-    for section, path in sources.sections.items():
-        if not _is_known(section) and _likeness(section, DATABASE) >= LIKENESS_MIN:
-            raise SettingsError(f"[{section}] is unknown: expected [{DATABASE}] (in {path})")
-    has_connection = sources.find(DATABASE, [CONNECTION]) is not None
+    _refuse_variables(sources)
+    _refuse_sections(sources)
+    has_connection = _has_connection(sources)
     for given in sources.in_files:
-        name = f"[{given.section}]{given.option}"
-        if given.section.lower() == DATABASE:
-            if given.option not in known and (
-                not has_connection or _closest(given.option, known) == CONNECTION
-            ):
-                expected = _closest(given.option, known) or CONNECTION
-                raise SettingsError(
-                    f"{name} is unknown: expected [{DATABASE}]{expected} (in {given.place})"
-                )
-        elif not has_connection and _likeness(given.option, CONNECTION) >= LIKENESS_MIN:
+        expected = _meant_option(given, has_connection=has_connection)
+        if expected is not None:
             raise SettingsError(
-                f"{name} is not the database of roost: expected [{DATABASE}]{CONNECTION} "
-                f"(in {given.place})"
+                f"[{given.section}]{given.option} {_reason(given)}: expected "
+                f"[{DATABASE}]{expected} (in {given.place})"
             )
 
 
-def _refuse_misspelt_variable() -> None:
+def _has_connection(sources: Sources) -> bool:
+    return sources.find(DATABASE, [CONNECTION]) is not None
+
+
+def _reason(given: Given) -> str:
+    if _is_like_database(given.section) or (
+        _normal(given.section) == DATABASE and given.option not in _own_names(DATABASE)
+    ):
+        return "is unknown"
+    return "is not the database of roost"
+
+
+def _refuse_sections(sources: Sources) -> None:
+    authentication = authentication_section(sources)
+    connection = sources.find(DATABASE, [CONNECTION])
+    for section, path in sources.sections.items():
+        if (
+            _is_like_database(section)
+            and _normal(section) != authentication
+            # A file that has both is not misspelt; a later one may be meant to replace the other.
+            and (connection is None or connection.place != path)
+        ):
+            raise SettingsError(f"[{section}] is unknown: expected [{DATABASE}] (in {path})")
+
+
+def _is_like_database(section: str) -> bool:
+    return not _is_known(section) and _likeness(section, DATABASE) >= LIKENESS_MIN
+
+
+def _meant_option(given: Given, *, has_connection: bool) -> str | None:
+    """The option of the database that is meant by something else; None if nothing is."""
+    is_url = _DATABASE_URL.match(given.value) is not None
+    section = _normal(given.section)
+    known = _own_names(DATABASE)
+    if section == DATABASE and given.option not in known:
+        closest = _closest(given.option, known)
+        if closest == CONNECTION or not has_connection:
+            return CONNECTION if is_url else closest or CONNECTION
+    elif has_connection or (section, given.option) == (DATABASE, CONNECTION):
+        return None
+    elif is_url:
+        return CONNECTION if section not in _SECTIONS_WITH_DATABASES else None
+    elif section != DATABASE and _likeness(given.option, CONNECTION) >= LIKENESS_MIN:
+        return CONNECTION
+    return None
+
+
+def _refuse_variables(sources: Sources) -> None:
+    """The same for variables. These override files, so that a file with a database is no excuse."""
     known = {f"OS_{DATABASE}__{name}".upper() for name in _own_names(DATABASE)}
     for variable in os.environ:
         if (
@@ -117,6 +161,16 @@ def _refuse_misspelt_variable() -> None:
             raise SettingsError(
                 f"the variable {variable} is unknown: expected {CONNECTION_VARIABLE}"
             )
+    has_connection = _has_connection(sources)
+    authentication = authentication_section(sources)
+    for given in sources.variables:
+        is_misspelt = _is_like_database(given.section) and given.section != authentication
+        expected = _meant_option(given, has_connection=has_connection and not is_misspelt)
+        if expected is not None:
+            raise SettingsError(
+                f"the variable {given.place} {_reason(given)}: expected "
+                f"OS_{DATABASE.upper()}__{expected.upper()}"
+            )
 
 
 # ---------------------------------------------------------------------------------------------
@@ -124,7 +178,7 @@ def _refuse_misspelt_variable() -> None:
 
 
 def judge_names(sources: Sources) -> NamesJudged:
-    """What in the files is unknown, and what has no effect."""
+    """What is unknown in the files and variables, and what has no effect."""
     libraries = library_options(sources)
     sections = {*OPTIONS, *LIBRARY_SECTIONS, *_SECTIONS_WITHOUT_EFFECT}
     unknown: dict[str, None] = {}
@@ -132,9 +186,10 @@ def judge_names(sources: Sources) -> NamesJudged:
     for written in sources.sections:
         if not (_is_known(written) or _normal(written) in libraries):
             unknown[_with_closest(f"[{written}]", _closest(written, sections), "[{}]")] = None
-    for given in sources.in_files:
+    for given in (*sources.in_files, *sources.variables):
         section = _normal(given.section)
-        name = f"[{section}]{given.option}"
+        is_variable = given in sources.variables
+        name = given.place if is_variable else f"[{section}]{given.option}"
         own = {each for option in OPTIONS.get(section, ()) for each in names_of(option)}
         ignored = _OPTIONS_WITHOUT_EFFECT.get(section, frozenset())
         of_library = {each for option in libraries.get(section, ()) for each in names_of(option)}
@@ -148,12 +203,20 @@ def judge_names(sources: Sources) -> NamesJudged:
                 closest = _closest(given.option, {*own, *of_library})
                 unknown[_with_closest(name, closest, "{}")] = None
         elif _is_known(section):
-            without_effect[f"[{section}]"] = None
-    if not sources.find("DEFAULT", ["log_file", "logfile"]):
+            without_effect[name if is_variable else f"[{section}]"] = None
+        elif is_variable and (closest := _closest(section, sections)):
+            # Any other variable may be one of another program.
+            unknown[_with_closest(name, closest, "[{}]")] = None
+    if not _is_set(sources, "log_file", "logfile"):
         log_dir = sources.find("DEFAULT", ["log_dir", "logdir"])
         if log_dir:
             without_effect[f"[DEFAULT]{log_dir.option} without log_file"] = None
     return NamesJudged(list(unknown), list(without_effect))
+
+
+def _is_set(sources: Sources, *names: str) -> bool:
+    given = sources.find("DEFAULT", names)
+    return given is not None and bool(given.value.strip())
 
 
 def _own_names(section: str) -> set[str]:

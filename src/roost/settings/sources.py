@@ -6,7 +6,9 @@ about them, and knows the names that nobody asks for.
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +18,8 @@ from roost.settings.values import SettingsError
 
 CONFIG_FOLDER_VARIABLE = "OS_PLACEMENT_CONFIG_DIR"
 CONFIG_FOLDER_DEFAULT = "/etc/placement"
+MAIN_FILE = "placement.conf"
+DROP_INS = "placement.conf.d"
 
 _VARIABLE = re.compile(r"OS_([A-Z0-9_]+?)__([A-Z0-9_]+)")
 
@@ -41,7 +45,7 @@ class Sources(NamedTuple):
         names = {(section.lower(), option) for option in options}
         variables = {(group, option.lower()) for group, option in names}
         for given in reversed(self.variables):
-            if (given.section, given.option) in variables:
+            if (given.section.lower(), given.option) in variables:
                 return given
         for given in reversed(self.in_files):
             if (given.section.lower(), given.option) in names:
@@ -67,7 +71,8 @@ def _parse(path: str) -> dict[str, dict[str, list[str]]]:
     try:
         cfg.ConfigParser(path, found).parse()
     except FileNotFoundError:
-        raise SettingsError(f"no such configuration file: {path}") from None
+        link = ", which is a link" if os.path.islink(path) else ""
+        raise SettingsError(f"no such configuration file: {path}{link}") from None
     except OSError as error:
         raise SettingsError(
             f"the configuration file {path} cannot be read: {error.strerror}"
@@ -89,28 +94,86 @@ def _variables() -> Iterator[Given]:
     for variable, value in os.environ.items():
         match = _VARIABLE.fullmatch(variable)
         if match is not None:
-            yield Given(match[1].lower(), match[2].lower(), value, variable)
+            section = match[1].lower()
+            section = "DEFAULT" if section == "default" else section
+            yield Given(section, match[2].lower(), value, variable)
 
 
-def default_config_files() -> list[Path]:
-    """`placement.conf` and the files of `placement.conf.d`, where there are any."""
-    named = os.environ.get(CONFIG_FOLDER_VARIABLE)
-    folder = Path(named or CONFIG_FOLDER_DEFAULT)
-    try:
-        if named and not folder.is_dir():
-            # Without any file roost would go on with its defaults, on another database.
-            raise SettingsError(f"{CONFIG_FOLDER_VARIABLE} is {named}, expected a folder")
-        main = folder / "placement.conf"
-        return [
-            *([main] if main.is_file() else []),
-            *sorted((folder / "placement.conf.d").glob("*.conf")),
-        ]
-    except OSError as error:
-        raise SettingsError(f"the folder {folder} cannot be read: {error.strerror}") from error
+# ---------------------------------------------------------------------------------------------
+# Which files there are. What is there and cannot be read is never left out: without it roost would
+# work with other settings, and perhaps on another database.
+
+
+def default_config_files(
+    *, main: bool = True, drop_ins: bool = True, must_exist: bool = True
+) -> list[Path]:
+    """`placement.conf` and the files of `placement.conf.d`, where there are any.
+
+    `must_exist`: a folder that OS_PLACEMENT_CONFIG_DIR names has to be there.
+    """
+    folder, is_named = _config_folder()
+    if is_named and must_exist and not _is_folder(folder):
+        raise SettingsError(f"{CONFIG_FOLDER_VARIABLE} is {folder}, expected a folder")
+    found = []
+    if main and _is_there(folder / MAIN_FILE):
+        found.append(folder / MAIN_FILE)
+    if drop_ins and _is_there(folder / DROP_INS):
+        found += _conf_files(folder / DROP_INS)
+    return found
+
+
+def missing_main_file() -> Path | None:
+    """`placement.conf` in the folder that OS_PLACEMENT_CONFIG_DIR names, if it is not there."""
+    folder, is_named = _config_folder()
+    path = folder / MAIN_FILE
+    return path if is_named and not _is_there(path) else None
 
 
 def files_of_folder(folder: Path) -> list[Path]:
     """The files that `--config-dir` names, in the order in which they are read."""
-    if not folder.is_dir():
+    if not _is_folder(folder):
         raise SettingsError(f"no such configuration folder: {folder}")
-    return sorted(folder.glob("*.conf"))
+    return _conf_files(folder)
+
+
+def _config_folder() -> tuple[Path, bool]:
+    """The folder, and whether the variable names it."""
+    named = os.environ.get(CONFIG_FOLDER_VARIABLE)
+    return Path(named or CONFIG_FOLDER_DEFAULT), bool(named)
+
+
+def _conf_files(folder: Path) -> list[Path]:
+    """All but hidden ones, which editors and copying programs leave there, as with oslo.config."""
+    with _reading(folder):
+        names = os.listdir(folder)
+    return [
+        folder / name
+        for name in sorted(names)
+        if name.endswith(".conf") and not name.startswith(".")
+    ]
+
+
+def _is_there(path: Path) -> bool:
+    """Also if it is a link to nothing: then reading it says so."""
+    with _reading(path.parent):
+        try:
+            path.lstat()
+        except FileNotFoundError:
+            return False
+    return True
+
+
+def _is_folder(path: Path) -> bool:
+    with _reading(path):
+        try:
+            return stat.S_ISDIR(path.stat().st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+
+@contextmanager
+def _reading(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SettingsError(f"the folder {folder} cannot be read: {error.strerror}") from error

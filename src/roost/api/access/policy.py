@@ -16,7 +16,7 @@ from oslo_policy import opts, policy
 from roost.api.access.authentication import Identity
 from roost.api.access.policy_rules import list_rules
 from roost.api.http_error import HttpError
-from roost.settings import Settings, SettingsError, library_configuration, load_settings
+from roost.settings import Settings, SettingsError, default_config_files, library_configuration
 
 LOG = logging.getLogger(__name__)
 
@@ -141,7 +141,8 @@ def policy_of(settings: Settings) -> Policy:
 def get_enforcer() -> policy.Enforcer:
     """For the tools of oslo.policy, such as `oslopolicy-list-redundant --namespace roost`."""
     configuration = cfg.CONF
-    configuration([], project="placement", default_config_files=list(load_settings().files))
+    files = [str(path) for path in default_config_files()]
+    configuration([], project="placement", default_config_files=files)
     opts.set_defaults(configuration, "policy.yaml")
     enforcer = new_enforcer(configuration)
     enforcer.load_rules()
