@@ -17,7 +17,7 @@ from sqlalchemy.engine import URL
 from roost.model import Value
 from roost.store.connection import driver_errors, statements
 from roost.store.connection.database_url import DatabaseUrl, read_url
-from roost.store.connection.url_parameters import InvalidDatabaseUrl
+from roost.store.connection.url_parameters import NO_SQLITE_FILE, InvalidDatabaseUrl
 
 # How long a connection waits for a writer of another process to release the SQLite file.
 SQLITE_BUSY_SECONDS = 30
@@ -165,7 +165,7 @@ class _MysqlSession:
 
 def _sqlite(target: DatabaseUrl, options: EngineOptions, pool_extra: int = 0) -> Engine:
     if target.url.database in (None, "", ":memory:"):
-        raise InvalidDatabaseUrl("roost needs a SQLite file: sqlite:////path/to/roost.db")
+        raise InvalidDatabaseUrl(NO_SQLITE_FILE)
     engine = sqlalchemy.create_engine(
         target.url,
         poolclass=sqlalchemy.QueuePool,
