@@ -29,6 +29,7 @@ from roost.settings import (
 )
 from roost.store import standard_names
 from roost.store.adoption.adopt import IncompleteIds
+from roost.store.connection.engine import use_write_ahead_log
 from roost.store.connection.shown_url import database_name
 from roost.store.connection.url_parameters import InvalidDatabaseUrl
 from roost.store.migrations import migrate
@@ -92,6 +93,8 @@ def _open(
         if sync:
             migrate.sync(store.engine, incomplete_ids(settings))
         standard_names.synchronise(store)
+        # It may have been lost with a copy of the file.
+        use_write_ahead_log(store.engine)
 
     return Roost(store, settings, prepare, stopping)
 

@@ -134,7 +134,7 @@ def test_from_an_empty_database_to_a_complete_one(sides: Sides) -> None:
 
     sides.execute(*PROVIDERS)
     sides.same("status upgrade check", code=2, output=False)
-    for number in ("0", "-1", "x"):
+    for number in ("0", "-1", "x", "9" * 5000):
         sides.same(f"manage db online_data_migrations --max-count {number}", code=127)
     sides.same("manage db online_data_migrations --max-count 5", code=1, output=False)
     sides.same("manage db online_data_migrations", code=0, output=False)
@@ -145,8 +145,12 @@ def test_from_an_empty_database_to_a_complete_one(sides: Sides) -> None:
     found = sides.same("manage db online_data_migrations --max-count 2", code=1)
     assert "2 rows matched query create_incomplete_consumers, 2 migrated" in found.output
     sides.same("manage db online_data_migrations --max-count 2", code=1)
-    sides.same("manage db online_data_migrations --max-count 2", code=0)
+    sides.same("manage db online_data_migrations --max-count +2", code=0)
     sides.same("status upgrade check", code=0)
+    # Where Placement fails: more than any database counts.
+    sides.execute("UPDATE resource_providers SET root_provider_id = NULL WHERE id = 1")
+    line = f"manage db online_data_migrations --max-count {10**30}"
+    assert [sides.roost.configured(line).code for _ in range(2)] == [1, 0]
 
     for side in sides:
         (side.folder / "policy.yaml").write_text('{"placement:usages": "role:admin"}')

@@ -55,6 +55,15 @@ def test_the_driver_that_is_installed_serves_the_url(
     [
         ("nonsense", "it is not a URL"),
         ("mysql://me:p@ss:word@db:port/x", "it is not a URL"),
+        ("mysql://h:/d", "it is not a URL"),
+        ("mysql://h/d?charset=utf8\nssl_ca=/x", "it is more than one line"),
+        ("mysql://h:99999/d", "its port is 99999: expected one up to 65535"),
+        ("mysql://me:p@word@db/x", "it has an @ after that of the password: expected %40"),
+        ("mysql://me:p@ss/word@db/x", "it has an @ after that of the password: expected %40"),
+        ("postgresql://m/e:word@db/x", "it has an @ after that of the password: expected %40"),
+        ("postgresql://me:p@h?word@db/x", "its parameter *** has no value"),
+        ("postgresql://me:p@h?word@db/x=1", "the driver psycopg knows no parameter ***"),
+        ("sqlite://x.db", "roost needs a SQLite file: sqlite:////path/to/roost.db"),
         ("oracle://h/d", "roost knows no database oracle"),
         ("postgresql+odbc://h/d", "roost knows no driver odbc: expected postgresql+psycopg"),
         ("sqlite+pysqlcipher:////x.db", "roost knows no driver pysqlcipher"),
@@ -62,6 +71,13 @@ def test_the_driver_that_is_installed_serves_the_url(
         ("postgresql://h/d?sslmod=require", "no parameter sslmod (closest: sslmode)"),
         ("postgresql://h/d?ssl_ca=/x", "the driver psycopg knows no parameter ssl_ca"),
         ("postgresql://h/d?client_encoding=latin1", "client_encoding is latin1: expected utf8"),
+        ("postgresql://h/d?sslmode=require&sslmode=disable", "sslmode occurs 2 times"),
+        ("postgresql:///d?host=a:1&host=b:x", "its hosts and ports: Received non-integer port"),
+        ("postgresql:///d?host=a,b,c&port=1,2", "its hosts and ports: number of hosts and ports"),
+        ("postgresql://h/d?sslmode=", "its parameter sslmode has no value"),
+        ("mysql://h/d?ssl_ca=", "its parameter ssl_ca has no value"),
+        ("mysql://me:?@h/d?charset=utf8&ssl_ca", "its parameter ssl_ca has no value"),
+        ("sqlite:////x.db?timeout=", "its parameter timeout has no value"),
         ("mysql://h/d?sslmode=require", "pymysql knows no parameter sslmode (closest: ssl_mode)"),
         ("mysql://h/d?ssl_mode=maybe", "ssl_mode is maybe: expected one of DISABLED, PREFERRED"),
         ("mysql://h/d?ssl_mode=VERIFY_CA", "expected ssl_ca or ssl_capath too"),
@@ -71,6 +87,36 @@ def test_the_driver_that_is_installed_serves_the_url(
         ("mysql://h/d?ssl_cert=/none", "ssl_cert is /none: expected a certificate"),
         ("mysql://h/d?ssl_cipher=none", "ssl_cipher is none: expected ciphers"),
         ("mysql://h/d?ssl_disabled=x", "ssl_disabled is x: expected true or false"),
+        # Contradictions, and what would not be used
+        ("mysql://h/d?ssl=false&ssl_mode=REQUIRED", "ssl and ssl_mode contradict each other"),
+        ("mysql://h/d?ssl=false&ssl_mode=PREFERRED", "ssl and ssl_mode contradict each other"),
+        ("mysql://h/d?ssl=false&ssl_ca=/x", "ssl and ssl_ca contradict each other"),
+        ("mysql://h/d?ssl_disabled=1&ssl=1", "ssl_disabled and ssl contradict each other"),
+        ("mysql://h/d?ssl_mode=DISABLED&ssl_cipher=x", "ssl_mode and ssl_cipher contradict each"),
+        ("mysql://h/d?ssl_mode=disabled&ssl_disabled=0", "ssl_mode and ssl_disabled contradict"),
+        (
+            "mysql://h/d?ssl_mode=DISABLED&ssl_verify_identity=true",
+            "ssl_mode and ssl_verify_identity contradict each other",
+        ),
+        (
+            "mysql://h/d?ssl_mode=VERIFY_CA&ssl_verify_cert=false&ssl_ca=/x",
+            "ssl_mode and ssl_verify_cert contradict each other",
+        ),
+        (
+            "mysql://h/d?ssl_mode=VERIFY_IDENTITY&ssl_check_hostname=false&ssl_ca=/x",
+            "ssl_mode and ssl_check_hostname contradict each other",
+        ),
+        (
+            "mysql://h/d?ssl_verify_identity=1&ssl_verify_cert=0&ssl_ca=/x",
+            "ssl_verify_identity and ssl_verify_cert contradict each other",
+        ),
+        (
+            "mysql://h/d?ssl_check_hostname=1&ssl_verify_cert=0&ssl_ca=/x",
+            "ssl_check_hostname and ssl_verify_cert contradict each other",
+        ),
+        ("mysql://h/d?ssl=true&ssl_mode=VERIFY_CA", "expected ssl_ca or ssl_capath too"),
+        ("mysql://h/d?ssl_key=/none", "its parameter ssl_key has no effect without ssl_cert"),
+        ("mysql://h/d?ssl_key_password=x", "ssl_key_password has no effect without ssl_cert"),
         ("mysql://h/d?charset=koi8r", "charset is koi8r: expected one of utf8, utf8mb3, utf8mb4"),
         ("mysql://h/d?charset=utf8&charset=utf8mb4", "charset occurs 2 times"),
         ("mysql://h/d?connect_timeout=soon", "connect_timeout is soon: expected a number above 0"),
@@ -109,6 +155,55 @@ def test_connection_parameters_are_added() -> None:
     assert found.url.query == {"sslmode": "require", "application_name": "placement"}
     with pytest.raises(InvalidDatabaseUrl, match="no parameter nonsense"):
         read_url("postgresql://h/d", "nonsense=1")
+    with pytest.raises(InvalidDatabaseUrl, match="its parameter ssl_ca has no value"):
+        read_url("mysql://h/d", "ssl_ca")
+
+
+def test_postgresql_may_have_several_hosts() -> None:
+    for query in ("host=a:1&host=b:2", "host=a,b&port=1,2"):
+        read_url(f"postgresql:///d?{query}")
+
+
+def option_file(folder: Path, content: str) -> str:
+    path = folder / "my.cnf"
+    path.write_text(content)
+    return f"mysql://h/d?read_default_file={path}&read_default_group=tripleo"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("password = hunter2\n", "expected sections of options (line 1)"),
+        ("[tripleo]\nhost = a\n= hunter2\n", "expected sections of options (line 3)"),
+        ("[tripleo]\nhost = a\nhost = hunter2\n", "expected sections of options (line 3)"),
+        ("[tripleo]\nport = hunter2\n", "expected a number as its port"),
+        ("[tripleo]\nssl-ca = /none\n", "ssl_ca is /none: expected a file of certificates"),
+        ("[tripleo]\nssl_cert = '/none'\n", "ssl_cert is /none: expected a certificate"),
+    ],
+)
+def test_a_file_of_options_that_cannot_be_used_is_refused(
+    tmp_path: Path, content: str, reason: str
+) -> None:
+    with pytest.raises(InvalidDatabaseUrl) as caught:
+        read_url(option_file(tmp_path, content))
+    message = str(caught.value)
+    assert f"its parameter read_default_file is {tmp_path}/my.cnf: " in message
+    assert reason in message
+    assert "\n" not in message
+    assert "hunter2" not in message
+
+
+def test_a_file_of_options_may_lack_the_section_or_be_missing(tmp_path: Path) -> None:
+    """PyMySQL then uses none, and deployments have such files."""
+    for content in ("", "[client]\nport = x\n", "[tripleo]\nbind-address = 127.0.0.1\nport\n"):
+        found = read_url(option_file(tmp_path, content).replace("mysql:", "mysql+pymysql:"))
+        assert found.arguments["read_default_group"] == "tripleo"
+        assert not found.remarks
+    with pytest.raises(InvalidDatabaseUrl, match="a file that roost can read"):
+        read_url(f"mysql://h/d?read_default_file={tmp_path}")
+    path = tmp_path / "none.cnf"
+    found = read_url(f"mysql+pymysql://h/d?read_default_file={path}")
+    assert list(found.remarks) == [f"has read_default_file={path}, and there is no such file"]
 
 
 @pytest.mark.parametrize(
@@ -225,7 +320,7 @@ def test_encryption_of_mysql_is_as_the_url_says(encrypted: EncryptedMariaDB) -> 
     # The certificate is for the address alone.
     for query in (f"ssl_mode=VERIFY_CA&{mine}", f"ssl_check_hostname=false&{mine}"):
         assert cipher(f"{by_name}?{query}"), query
-    for query in ("ssl_mode=DISABLED", "ssl_disabled=true", f"{mine}&ssl_mode=DISABLED"):
+    for query in ("ssl_mode=DISABLED", "ssl_disabled=true", "ssl=false&ssl_verify_cert=0"):
         assert not cipher(f"{url}?{query}"), query
     refused = [f"{url}?{system}", f"{by_name}?{mine}", f"{by_name}?ssl_verify_identity=1&{mine}"]
     for wrong in refused:

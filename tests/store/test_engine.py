@@ -1,5 +1,6 @@
 """Opening databases, and where the kinds of databases differ."""
 
+import sqlite3
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,11 @@ import pytest
 from oslo_db import exception as driver
 from sqlalchemy import insert, text, update
 
+from roost.cli.tables import open_tables, sync_tables, tables_version
+from roost.client.direct import direct
 from roost.errors import BadRequest, Unavailable
+from roost.health.check import check
+from roost.health.status import database_outcomes
 from roost.model import ConsumerChange, Inventory, InventoryChange
 from roost.operations.aggregates import read_aggregates, replace_aggregates
 from roost.operations.allocations import read_consumer, replace_allocations
@@ -59,12 +64,50 @@ def test_a_sqlite_file_in_a_missing_folder_is_unavailable(tmp_path: Path) -> Non
         store.load()
 
 
-def test_sqlite_sessions_use_wal_and_check_foreign_keys(tmp_path: Path) -> None:
+def test_sqlite_sessions_check_foreign_keys(tmp_path: Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'roost.db'}")
     with engine.connect() as connection:
-        assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
         assert connection.scalar(text("PRAGMA foreign_keys")) == 1
     engine.dispose()
+
+
+def set_journal_mode(path: Path, mode: str) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA journal_mode = {mode}")
+    connection.close()
+
+
+def journal_mode(path: Path) -> str:
+    connection = sqlite3.connect(path)
+    [mode] = connection.execute("PRAGMA journal_mode").fetchone()
+    connection.close()
+    return str(mode)
+
+
+def test_sync_and_the_service_give_a_sqlite_file_the_write_ahead_log(tmp_path: Path) -> None:
+    path = tmp_path / "roost.db"
+    settings = Settings().on_database(f"sqlite:///{path}")
+    sync_tables(settings)
+    assert journal_mode(path) == "wal"
+    set_journal_mode(path, "DELETE")
+    with direct(settings.database_url) as client:
+        assert client.providers() == []
+        assert journal_mode(path) == "wal"
+
+
+def test_what_only_reads_leaves_a_sqlite_file_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "roost.db"
+    settings = Settings().on_database(f"sqlite:///{path}")
+    sync_tables(settings)
+    set_journal_mode(path, "DELETE")
+    before = path.read_bytes()
+    assert tables_version(settings) is not None
+    with open_tables(settings) as store:
+        assert list(database_outcomes(store, settings))
+        assert check(store, lambda _: None) == []
+    assert path.read_bytes() == before
+    assert journal_mode(path) == "delete"
+    assert [each.name for each in tmp_path.iterdir()] == ["roost.db"]
 
 
 @pytest.mark.parametrize("ratio", [1.0, 16.0, 0.1, 1.23456789, 123456.789, 3.40282e38, 1e-9])

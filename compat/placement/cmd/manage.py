@@ -92,8 +92,17 @@ def _stamp(settings: Settings, text: str) -> None:
         migrate.stamp(store.engine, revision)
 
 
+def _count(text: str) -> int:
+    try:
+        # No table has more rows, and SQL takes no larger number.
+        return min(int(text), sys.maxsize)
+    except ValueError:
+        return 0
+
+
 def _complete(settings: Settings, text: str | None) -> int:
-    if text is not None and (not text.isdecimal() or int(text) < 1):
+    count = BATCH if text is None else _count(text)
+    if count < 1:
         print("Must supply a positive value for max_count")
         return BAD_COUNT
     if text is None:
@@ -104,7 +113,7 @@ def _complete(settings: Settings, text: str | None) -> int:
             if not migrate.is_current(store.engine):
                 raise Failure(f"the tables are not those of this roost: run `{PROGRAM} db sync`")
             while True:
-                done = complete_rows(store, incomplete_ids(settings), int(text or BATCH))
+                done = complete_rows(store, incomplete_ids(settings), count)
                 roots, consumers = roots + done.roots, consumers + done.consumers
                 if text is not None or not any(done):
                     break

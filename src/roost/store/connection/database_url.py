@@ -12,11 +12,13 @@ from sqlalchemy.dialects import plugins
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
+from roost.store.connection.mysql_parameters import mysql_parameters
+from roost.store.connection.shown_url import after_user
 from roost.store.connection.url_parameters import (
     InvalidDatabaseUrl,
     Parameters,
-    mysql_parameters,
     postgresql_parameters,
+    refuse_blank,
     sqlite_parameters,
 )
 
@@ -62,6 +64,9 @@ _PARAMETERS = {
 }
 
 
+_PORT_MAX = 65535
+
+
 class DatabaseUrl(NamedTuple):
     """A URL that leads to a connection, if the server is there."""
 
@@ -73,6 +78,9 @@ class DatabaseUrl(NamedTuple):
 
 def read_url(text: str | URL, connection_parameters: str = "") -> DatabaseUrl:
     """Raises `InvalidDatabaseUrl`, whose message never contains a password."""
+    if "\n" in _text(text).strip():
+        # SQLAlchemy would drop the parameters after the first line.
+        raise InvalidDatabaseUrl("it is more than one line: expected one")
     try:
         given = make_url(text)
         if connection_parameters:
@@ -93,6 +101,15 @@ def read_url(text: str | URL, connection_parameters: str = "") -> DatabaseUrl:
         raise InvalidDatabaseUrl(
             f"roost knows no driver {named}: expected {database}+{driver}, or {database} alone"
         )
+    place, _, query = after_user(_text(text)).partition("?")
+    if database != "sqlite" and "@" in place:
+        raise InvalidDatabaseUrl(
+            "it has an @ after that of the password: expected %40 for an @ in a password"
+        )
+    if given.port is not None and given.port > _PORT_MAX:
+        raise InvalidDatabaseUrl(f"its port is {given.port}: expected one up to {_PORT_MAX}")
+    refuse_blank(query)
+    refuse_blank(connection_parameters)
     url = given.set(drivername="sqlite" if database == "sqlite" else f"{database}+{driver}")
     _check_installed(url, named)
     _check_plugins(url)
@@ -103,6 +120,10 @@ def read_url(text: str | URL, connection_parameters: str = "") -> DatabaseUrl:
         driver=driver,
         remarks=(*_driver_remarks(database, named, driver), *parameters.remarks),
     )
+
+
+def _text(url: str | URL) -> str:
+    return url if isinstance(url, str) else url.render_as_string(hide_password=False)
 
 
 def _driver_remarks(database: str, named: str, driver: str) -> list[str]:

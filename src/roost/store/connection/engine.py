@@ -17,7 +17,7 @@ from sqlalchemy.engine import URL
 from roost.model import Value
 from roost.store.connection import driver_errors, statements
 from roost.store.connection.database_url import DatabaseUrl, read_url
-from roost.store.connection.url_parameters import InvalidDatabaseUrl
+from roost.store.connection.url_parameters import NO_SQLITE_FILE, InvalidDatabaseUrl
 
 # How long a connection waits for a writer of another process to release the SQLite file.
 SQLITE_BUSY_SECONDS = 30
@@ -27,6 +27,9 @@ FEED_CONNECTIONS = 2
 
 # The execution option that marks a write transaction.
 WRITES = "roost_writes"
+
+# The execution option of a SQLite connection whose statements are in no transaction.
+_OUTSIDE = "roost_outside_transactions"
 
 # The statement that begins a snapshot on an autocommit connection.
 SNAPSHOT_BEGIN = {
@@ -165,7 +168,7 @@ class _MysqlSession:
 
 def _sqlite(target: DatabaseUrl, options: EngineOptions, pool_extra: int = 0) -> Engine:
     if target.url.database in (None, "", ":memory:"):
-        raise InvalidDatabaseUrl("roost needs a SQLite file: sqlite:////path/to/roost.db")
+        raise InvalidDatabaseUrl(NO_SQLITE_FILE)
     engine = sqlalchemy.create_engine(
         target.url,
         poolclass=sqlalchemy.QueuePool,
@@ -184,7 +187,6 @@ def _sqlite(target: DatabaseUrl, options: EngineOptions, pool_extra: int = 0) ->
     synchronous = "FULL" if options.sqlite_synchronous else "OFF"
 
     def configure(connection: sqlite3.Connection, _record: object) -> None:
-        connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
 
@@ -193,7 +195,21 @@ def _sqlite(target: DatabaseUrl, options: EngineOptions, pool_extra: int = 0) ->
     return engine
 
 
+def use_write_ahead_log(engine: Engine) -> None:
+    """Give a SQLite file the write-ahead log, with which readers do not wait for a writer.
+
+    The file keeps it. So it is not for each connection to do: commands that only read leave the
+    file of a Placement as it is.
+    """
+    if engine.dialect.name == "sqlite":
+        with driver_errors.converting_errors(), engine.connect() as connection:
+            connection.execution_options(**{_OUTSIDE: True})
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+
+
 def _begin_sqlite(connection: Connection) -> None:
+    if connection.get_execution_options().get(_OUTSIDE, False):
+        return
     # A write transaction locks the file at once. If it read first, it could not wait for another
     # writer afterwards, because its snapshot would be stale.
     writes = connection.get_execution_options().get(WRITES, False)

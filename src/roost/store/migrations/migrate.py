@@ -18,7 +18,7 @@ from roost.errors import Unavailable
 from roost.store.adoption import adopt
 from roost.store.adoption.adopt import IncompleteIds
 from roost.store.connection.driver_errors import converting_errors
-from roost.store.connection.engine import WRITES
+from roost.store.connection.engine import WRITES, use_write_ahead_log
 
 VERSION_TABLE = adopt.ROOST_VERSION_TABLE
 
@@ -39,6 +39,7 @@ def sync(engine: Engine, incomplete: IncompleteIds = IncompleteIds()) -> None:  
             found = _version(connection)
             adopt.adopt(connection, incomplete, is_first=found is None)
             command.upgrade(_config(connection), "head")
+    use_write_ahead_log(engine)
 
 
 def version(engine: Engine) -> str | None:
