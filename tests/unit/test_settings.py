@@ -101,6 +101,7 @@ def test_the_default_database_is_in_the_data_folder(
         ("mysql://me:sec@ret?secret@db/roost", "mysql://me:***@ret?***=***"),
         ("mysql://me:sec@ret?a=secret@db/roost", "mysql://me:***@ret?a=***"),
         ("mysql://me:secret@db:/roost", "***"),
+        ("mysql://me:secret@db/roost\n?charset=utf8", "***"),
         ("postgresql://me:secret@db:port/roost", "***"),
         ("me:secret@db/roost", "***"),
     ],

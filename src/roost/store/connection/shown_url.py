@@ -19,6 +19,9 @@ def database_name(url: str) -> str:
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
+    if "\n" in url.strip():
+        # Messages are one line, and this is refused.
+        return HIDDEN
     if "://" not in url:
         # Not a URL. If it contains an `@` it may be one that lost its scheme, with a password.
         return HIDDEN if "@" in url else url
