@@ -17,7 +17,7 @@ def check_query(index: Index, query: CandidateQuery) -> None:
 
 
 def check_classes(index: Index, names: Iterable[str]) -> None:
-    unknown = [name for name in names if name not in index.classes.ids]
+    unknown = list(dict.fromkeys(name for name in names if name not in index.classes.ids))
     if unknown:
         raise UnknownResourceClass(unknown)
 

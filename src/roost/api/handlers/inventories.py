@@ -1,7 +1,8 @@
 """/resource_providers/{uuid}/inventories and /resource_providers/{uuid}/inventories/{class}."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from roost.api.http.error_wording import ErrorWording, ErrorWordings, reword_errors
@@ -13,6 +14,7 @@ from roost.errors import (
     InvalidInventory,
     InventoryInUse,
     InventoryNotFound,
+    ProviderGenerationConflict,
     ProviderNotFound,
     ResourceClassNotFound,
     UnknownResourceClass,
@@ -85,7 +87,7 @@ def post(roost: Roost, request: Request, uuid: str) -> Reply:
 
 def put_all(roost: Roost, request: Request, uuid: str) -> Reply:
     body = bodies.read(request.body, request.body_schema, check_exists=_check_provider(roost, uuid))
-    with reword_errors(PUT_ALL_WORDINGS, uuid=uuid):
+    with reword_errors(PUT_ALL_WORDINGS, uuid=uuid), _generation_first(roost, uuid, body):
         change = parse_provider(body, uuid, request.version)
         return _show_all(replace_inventories(roost, change=change))
 
@@ -102,7 +104,10 @@ def get(roost: Roost, request: Request, uuid: str, resource_class: str) -> Reply
 
 def put(roost: Roost, request: Request, uuid: str, resource_class: str) -> Reply:
     body = bodies.read(request.body, request.body_schema, check_exists=_check_provider(roost, uuid))
-    with reword_errors(PUT_WORDINGS, uuid=uuid, resource_class=resource_class):
+    with (
+        reword_errors(PUT_WORDINGS, uuid=uuid, resource_class=resource_class),
+        _generation_first(roost, uuid, body),
+    ):
         changed = update_inventory(
             roost,
             provider_uuid=uuid,
@@ -117,6 +122,19 @@ def delete(roost: Roost, request: Request, uuid: str, resource_class: str) -> Re
     with reword_errors(DELETE_WORDINGS, resource_class=resource_class):
         delete_inventories(roost, provider_uuid=uuid, resource_class=resource_class)
     return Reply(status=204)
+
+
+@contextmanager
+def _generation_first(roost: Roost, uuid: str, body: Mapping[str, Any]) -> Iterator[None]:
+    """As in Placement, a client that is out of date learns that before what is wrong otherwise."""
+    try:
+        yield
+    except InvalidInventory:
+        expected = bodies.to_integer(body["resource_provider_generation"])
+        current = read_provider(roost, uuid=uuid).generation
+        if current != expected:
+            raise ProviderGenerationConflict(uuid, expected, current) from None
+        raise
 
 
 def _render(inventory: Inventory) -> dict[str, Any]:
