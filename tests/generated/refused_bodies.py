@@ -43,7 +43,7 @@ JSON_REFUSALS = (
 PROVIDER_REFUSALS = (
     provider("a name that is too long", {"name": "a" * 201}, "name", "is too long", "200"),
     provider("a unicode name that is too long", {"name": "é" * 201}, "name", "is too long", "200"),
-    provider("an empty name", {"name": ""}, "name of a resource provider is required"),
+    provider("an empty name", {"name": ""}, "create failed because: name is required"),
     provider("a name that is no text", {"name": 1}, "name", "is not of type 'string'"),
     provider("not a UUID", {"name": "a", "uuid": "nope"}, "uuid", "'nope' is not a 'uuid'"),
     provider("a UUID with a newline", {"name": "a", "uuid": f"{CN1}\n"}, "uuid", "not a 'uuid'"),

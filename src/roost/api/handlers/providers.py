@@ -95,7 +95,10 @@ def post(roost: Roost, request: Request) -> Reply:
     body = bodies.read(request.body, request.body_schema)
     uuid = canonical_uuid(body["uuid"]) if "uuid" in body else str(uuids.uuid4())
     parent = body.get("parent_provider_uuid")
-    _refuse_empty_name(body["name"])
+    if not body["name"]:
+        # In Placement's words, which clients may match.
+        reason = "Object action create failed because: name is required"
+        raise HttpError(400, f'Unable to create resource provider "", {uuid}: {reason}')
     with reword_errors(CREATE_WORDINGS, name=body["name"], uuid=uuid):
         provider = create_provider(
             roost,
@@ -124,7 +127,8 @@ def put(roost: Roost, request: Request, uuid: str) -> Reply:
         request.body_schema,
         check_exists=functools.partial(read_provider, roost, uuid=uuid),
     )
-    _refuse_empty_name(body["name"])
+    if not body["name"]:
+        raise HttpError(400, "The name of a resource provider is required.")
     parent = body.get("parent_provider_uuid", UNSET)
     with reword_errors(UPDATE_WORDINGS, uuid=uuid):
         provider = update_provider(
@@ -163,8 +167,3 @@ def render(provider: Provider, request: Request) -> dict[str, Any]:
 
 def _show(provider: Provider, request: Request) -> Reply:
     return Reply(body=render(provider, request), shows_state=True, modified=provider.modified)
-
-
-def _refuse_empty_name(name: str) -> None:
-    if not name:
-        raise HttpError(400, "The name of a resource provider is required.")
