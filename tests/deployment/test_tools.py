@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,13 +19,11 @@ import httpx
 import pytest
 
 from tests.deployment.deployed_service import PROCESSES, Machine
-from tests.deployment.installation import Installation
-from tests.keystone.stand_in import PASSWORD, Keystone, token
-from tests.support.database_servers import MariaDB, free_port
+from tests.keystone.stand_in import PASSWORD
+from tests.support.database_servers import free_port
 from tests.support.service_process import ServiceProcess
 
 SHELL = Path(__file__).with_name("openstack_shell.py")
-USERS = {"admin": token("admin", project="admin", roles=("admin",))}
 
 
 class Operator:
@@ -71,18 +68,6 @@ def operator() -> Iterator[Operator]:
     operator = Operator()
     yield operator
     operator.close()
-
-
-@pytest.fixture
-def machine(installation: Installation, mariadb: MariaDB) -> Iterator[Machine]:
-    url = mariadb.create_database()
-    with (
-        Keystone(USERS, passwords={"admin": PASSWORD}) as keystone,
-        tempfile.TemporaryDirectory(prefix="roost-machine-") as name,
-    ):
-        Path(name).chmod(0o755)
-        yield Machine(installation, Path(name), url, keystone)
-    mariadb.drop_database(url)
 
 
 def use(operator: Operator, machine: Machine, path: str = "") -> None:

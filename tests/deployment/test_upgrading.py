@@ -6,7 +6,6 @@ Both run under uwsgi, one after the other, on one database of MariaDB.
 
 import re
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from tests.deployment.deployed_service import PROCESSES, Machine, ini
-from tests.deployment.installation import Installation
-from tests.keystone.stand_in import PASSWORD, Keystone, token
-from tests.support.database_servers import MariaDB
+from tests.keystone.stand_in import PASSWORD
 from tests.support.names import uid
 from tests.support.service_process import ServiceProcess
 
@@ -27,7 +24,6 @@ THERE = "## From Placement to roost\n"
 BACK = "## Back to Placement\n"
 BLOCK = re.compile(r"^```(sh|ini)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-USERS = {"admin": token("admin", project="admin", roles=("admin",))}
 PLACEMENT = Path(sys.prefix)
 UWSGI = {"module": "placement.wsgi.api:application"}
 
@@ -173,23 +169,13 @@ class Controller:
 
 
 @pytest.fixture
-def controller(installation: Installation, mariadb: MariaDB) -> Iterator[Controller]:
-    url = mariadb.create_database()
-    with (
-        Keystone(USERS, passwords={"admin": PASSWORD}) as keystone,
-        tempfile.TemporaryDirectory(prefix="roost-upgrade-") as name,
-    ):
-        machine = Machine(installation, Path(name), url, keystone)
-        machine.configure(
-            {
-                "placement_database": machine.database,
-                "keystone_authtoken": machine.authtoken,
-            }
-        )
-        controller = Controller(machine)
-        yield controller
-        controller.stop()
-    mariadb.drop_database(url)
+def controller(machine: Machine) -> Iterator[Controller]:
+    machine.configure(
+        {"placement_database": machine.database, "keystone_authtoken": machine.authtoken}
+    )
+    controller = Controller(machine)
+    yield controller
+    controller.stop()
 
 
 def test_there_and_back(controller: Controller) -> None:
