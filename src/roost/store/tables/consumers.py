@@ -113,6 +113,29 @@ _INSERT = PreparedInsert(_table, ["uuid", *_COLUMNS])
 _INSERT_ONCE = PreparedInsert(_table, _COLUMNS, computed={"uuid": _unique_uuid})
 
 
+def by_spellings(
+    rows: Iterable[Any], key: Callable[[str], str]
+) -> Callable[[Sequence[str]], Sequence[Any]]:
+    """A function that finds the rows of one consumer by its spellings, the likeliest first.
+
+    `key` is the same for all UUIDs that the database considers equal. Placement may have stored
+    a UUID in two spellings, as two consumers.
+    """
+    by_uuid: dict[str, list[Any]] = {}
+    for row in rows:
+        by_uuid.setdefault(row.uuid, []).append(row)
+    by_key = {key(uuid): rows for uuid, rows in by_uuid.items()}
+
+    def choose(spellings: Sequence[str]) -> Sequence[Any]:
+        for spelling in spellings:
+            if spelling in by_uuid:
+                return by_uuid[spelling]
+        keys = map(key, spellings)
+        return next((by_key[each] for each in keys if each in by_key), ())
+
+    return choose
+
+
 class Consumers:
     """Rows of `consumers`."""
 
@@ -127,32 +150,16 @@ class Consumers:
         # would return its rows once for each statement.
         for names in chunks(spellings, CHUNK // SPELLINGS_MAX):
             texts = list(dict.fromkeys(text for name in names for text in spellings[name]))
-            choose = self._chooser(self._execute(_READ, {"uuids": texts}))
+            choose = by_spellings(self._execute(_READ, {"uuids": texts}), self._session.key)
             found.update({name: choose(spellings[name]) for name in names})
         return {name: _record(rows) for name, rows in found.items() if rows}
-
-    def _chooser(self, rows: Iterable[Any]) -> Callable[[Sequence[str]], Sequence[Any]]:
-        """A function that finds the rows of one consumer by its spellings, the likeliest first."""
-        by_uuid: dict[str, list[Any]] = {}
-        for row in rows:
-            by_uuid.setdefault(row.uuid, []).append(row)
-        by_key = {self._session.key(uuid): rows for uuid, rows in by_uuid.items()}
-
-        def choose(texts: Sequence[str]) -> Sequence[Any]:
-            for text in texts:
-                if text in by_uuid:
-                    return by_uuid[text]
-            keys = map(self._session.key, texts)
-            return next((by_key[key] for key in keys if key in by_key), ())
-
-        return choose
 
     def read_with_providers(
         self, spellings: Sequence[str]
     ) -> tuple[ConsumerRecord | None, Collection[ProviderState]]:
         """A consumer, if it exists, and the providers that it has allocations of."""
         found = self._execute(_READ_WITH_PROVIDERS, {"uuids": list(spellings)})
-        rows = self._chooser(found)(spellings)
+        rows = by_spellings(found, self._session.key)(spellings)
         providers = {
             row.resource_provider_id: ProviderState(
                 id=row.resource_provider_id,

@@ -43,6 +43,7 @@ from roost.store.schema import (
     traits,
     users,
 )
+from roost.store.tables.consumers import by_spellings
 
 Row = SqlRow[Any]
 
@@ -140,19 +141,17 @@ class Reads:
 
     def consumer(self, spellings: Sequence[str]) -> ConsumerAllocations | None:
         """The allocations of a consumer, or None if it has none."""
-        rows = self._rows(_CONSUMER.where(allocations.c.consumer_id.in_(spellings)))
+        found = self._rows(_CONSUMER.where(allocations.c.consumer_id.in_(spellings)))
+        # The database has compared already, with regard to case or without.
+        rows: Sequence[Row] = by_spellings(found, str.lower)(spellings)
         if not rows:
             return None
-        # Placement may have stored the UUID twice, in two spellings: as two consumers.
-        stored = {row.uuid for row in rows}
-        uuid = next((each for each in spellings if each in stored), rows[0].uuid)
-        rows = [row for row in rows if row.uuid == uuid]
         resources: dict[str, dict[str, int]] = {}
         for row in rows:
             resources.setdefault(row.provider_uuid, {})[row.resource_class] = row.used
         generations = {row.provider_uuid: row.provider_generation for row in rows}
         return ConsumerAllocations(
-            consumer_uuid=uuid,
+            consumer_uuid=rows[0].uuid,
             generation=rows[0].consumer_generation,
             project_id=rows[0].project_id,
             user_id=rows[0].user_id,
