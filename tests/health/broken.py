@@ -113,6 +113,17 @@ def write(engine: Engine, *statements: str) -> None:
         connection.invalidate()
 
 
+def drop_all_keys(engine: Engine, *tables: str) -> None:
+    """Replace tables by copies, which have neither keys nor indexes: SQLite drops no key."""
+    for table in tables:
+        write(
+            engine,
+            f"CREATE TABLE copy AS SELECT * FROM {table}",
+            f"DROP TABLE {table}",
+            f"ALTER TABLE copy RENAME TO {table}",
+        )
+
+
 def _disable_foreign_keys(connection: Connection) -> None:
     match connection.dialect.name:
         case "sqlite":

@@ -17,18 +17,9 @@ from roost.cli.output import Failure
 from roost.client.direct import direct
 from roost.health.configuration import check_configuration
 from roost.settings import SettingsError, load_settings, sources
+from tests.keystone.stand_in import authtoken
 
-KEYSTONE = """\
-[keystone_authtoken]
-www_authenticate_uri = http://keystone:5000
-auth_url = http://keystone:5000
-auth_type = password
-username = placement
-password = secret
-project_name = services
-user_domain_id = default
-project_domain_id = default
-"""
+KEYSTONE = authtoken("http://keystone:5000")
 EMBEDDED = "roost/roost.db"
 
 

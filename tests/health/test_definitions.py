@@ -15,7 +15,7 @@ from roost.store.adoption.adopt import IncompleteIds
 from roost.store.schema import ROOST_TABLES
 from roost.store.store import Store
 from tests.adoption.tables import describe
-from tests.health.broken import BREAKS, make_cloud, write
+from tests.health.broken import BREAKS, drop_all_keys, make_cloud, write
 
 INCOMPLETE = IncompleteIds()
 
@@ -149,15 +149,7 @@ def test_rows_in_the_way_of_a_key_are_named_and_left_alone(store: Store) -> None
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_sqlite_can_add_unique_keys_alone(store: Store) -> None:
     """A copy of a table that was made by hand has no keys."""
-    write(
-        store.engine,
-        "CREATE TABLE copy AS SELECT * FROM resource_provider_traits",
-        "DROP TABLE resource_provider_traits",
-        "ALTER TABLE copy RENAME TO resource_provider_traits",
-        "CREATE TABLE copy AS SELECT * FROM projects",
-        "DROP TABLE projects",
-        "ALTER TABLE copy RENAME TO projects",
-    )
+    drop_all_keys(store.engine, "resource_provider_traits", "projects")
     findings = found(store, FindingKind.MISSING_KEY, FindingKind.MISSING_INDEX)
     assert len(findings) == 6
     assert sum("SQLite cannot add it" in each.detail for each in findings) == 4
@@ -280,12 +272,7 @@ def test_a_foreign_key_waits_for_the_primary_key(store: Store) -> None:
 def test_rows_without_an_id_are_named(store: Store) -> None:
     """Nothing can be loaded then, so nothing else is checked."""
     if store.engine.dialect.name == "sqlite":
-        write(
-            store.engine,
-            "CREATE TABLE copy AS SELECT * FROM resource_providers",
-            "DROP TABLE resource_providers",
-            "ALTER TABLE copy RENAME TO resource_providers",
-        )
+        drop_all_keys(store.engine, "resource_providers")
     else:
         write(
             store.engine,

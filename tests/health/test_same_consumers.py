@@ -10,7 +10,7 @@ from roost.operations.allocations import delete_allocations
 from roost.service.service import Roost
 from roost.settings import Settings
 from roost.store.store import Store
-from tests.health.broken import make_cloud, write
+from tests.health.broken import drop_all_keys, make_cloud, write
 
 UUID = "a1b2c3d4-e5f6-4a7b-8c9d-e0f1a2b3c4d5"
 
@@ -70,12 +70,7 @@ def test_three_spellings_are_one_finding(store: Store) -> None:
 @pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 def test_rows_of_one_spelling_are_another_finding(store: Store) -> None:
     if store.engine.dialect.name == "sqlite":
-        write(
-            store.engine,
-            "CREATE TABLE copy AS SELECT * FROM consumers",
-            "DROP TABLE consumers",
-            "ALTER TABLE copy RENAME TO consumers",
-        )
+        drop_all_keys(store.engine, "consumers")
     else:
         write(store.engine, "ALTER TABLE consumers DROP CONSTRAINT uniq_consumers0uuid")
     write(

@@ -16,23 +16,12 @@ from roost.health.findings import FindingKind
 from roost.store.connection.engine import create_engine
 from tests.faults.galera import PROVIDER, Node
 from tests.health.broken import BREAKS, make_cloud, write
+from tests.keystone.stand_in import authtoken
 from tests.support.database_servers import MariaDB, PostgreSQL, free_port, missing
 from tests.support.roost_server import command
 
 SECONDS_MAX = 60
-KEYSTONE = """\
-[api]
-auth_strategy = keystone
-[keystone_authtoken]
-www_authenticate_uri = http://keystone:5000
-auth_url = http://keystone:5000
-auth_type = password
-username = placement
-password = secret
-project_name = services
-user_domain_id = default
-project_domain_id = default
-"""
+KEYSTONE = authtoken("http://keystone:5000")
 
 
 class Program:

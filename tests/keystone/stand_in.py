@@ -12,6 +12,23 @@ SERVICE_TOKEN = "the-service-itself"
 PASSWORD = "secret"
 LIFETIME = timedelta(hours=1)
 
+_AUTHTOKEN = """\
+[keystone_authtoken]
+www_authenticate_uri = {url}
+auth_url = {url}
+auth_type = password
+username = placement
+password = {password}
+user_domain_id = default
+project_name = services
+project_domain_id = default
+"""
+
+
+def authtoken(url: str) -> str:
+    """The section of a configuration that leads to a Keystone at this address."""
+    return _AUTHTOKEN.format(url=url, password=PASSWORD)
+
 
 def token(
     user: str, *, project: str | None = None, roles: tuple[str, ...] = (), system: bool = False

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.keystone.stand_in import Keystone, expired, token
+from tests.keystone.stand_in import Keystone, authtoken, expired, token
 from tests.support.roost_server import RoostServer
 
 TOKENS = {
@@ -19,18 +19,8 @@ TOKENS = {
     "revoked": token("rob", project="admins", roles=("admin",)),
 }
 
-CONFIGURATION = """\
-[api]
-auth_strategy = keystone
-[keystone_authtoken]
-www_authenticate_uri = {url}/v3
-auth_url = {url}/v3
-auth_type = password
-username = placement
-password = secret
-user_domain_id = default
-project_name = services
-project_domain_id = default
+# After the section [keystone_authtoken].
+PATIENCE = """\
 # Each token is checked each time.
 token_cache_time = -1
 http_connect_timeout = 2
@@ -48,7 +38,7 @@ def keystone() -> Iterator[Keystone]:
 def server(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoostServer]:
     folder = tmp_path_factory.mktemp("keystone")
     path = folder / "placement.conf"
-    path.write_text(CONFIGURATION.format(url=keystone.url))
+    path.write_text(f"{authtoken(f'{keystone.url}/v3')}{PATIENCE}")
     database = f"sqlite:///{folder / 'roost.db'}"
     with RoostServer(database, folder, config_file=path, auth="keystone") as server:
         yield server

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import yaml
 
-from tests.keystone.stand_in import Keystone, token
+from tests.keystone.stand_in import Keystone, authtoken, token
 from tests.suites.project import Worker
 from tests.suites.tally import Tally
 from tests.support.roost_server import RoostServer
@@ -21,19 +21,6 @@ DATABASES = os.environ.get("ROOST_SUITE_DATABASES", "sqlite").split(",")
 NO_AUTHENTICATION = """\
 [oslo_policy]
 enforce_new_defaults = false
-"""
-KEYSTONE = """\
-[api]
-auth_strategy = keystone
-[keystone_authtoken]
-www_authenticate_uri = {url}/v3
-auth_url = {url}/v3
-auth_type = password
-username = placement
-password = secret
-user_domain_id = default
-project_name = services
-project_domain_id = default
 """
 
 OPERATOR = "admin"
@@ -94,7 +81,7 @@ def openstacksdk(
     database_url = new_database(request, database, folder)
     with Keystone(USERS, passwords=dict.fromkeys(USERS, PASSWORD)) as keystone:
         config_file = folder / "placement.conf"
-        config_file.write_text(KEYSTONE.format(url=keystone.url))
+        config_file.write_text(authtoken(f"{keystone.url}/v3"))
         with RoostServer(database_url, folder, config_file=config_file, auth="keystone") as server:
             keystone.services["placement"] = server.url
             start_an_instance(server.url)
