@@ -82,6 +82,11 @@ SWITCH = "expected true or false"
         ("placement_database", "mysql_wsrep_sync_wait", "99", "expected an integer from 0 to 15"),
         ("placement_database", "sync_on_startup", "soon", SWITCH),
         ("roost", "event_streams_max", "many", AT_LEAST_0),
+        ("roost", "search_seconds_max", "long", "expected a number, at least 0.1"),
+        ("roost", "search_seconds_max", "0", "expected a number, at least 0.1"),
+        ("roost", "answer_bytes_max", "0", "expected an integer, at least 1048576"),
+        ("roost", "body_bytes_max", "1MB", "expected an integer, at least 1024"),
+        ("roost", "body_seconds_max", "-1", "expected a number, at least 0.1"),
         ("roost", "url_prefix", "placement", "expected a path that begins with a slash"),
         ("oslo_middleware", "enable_proxy_headers_parsing", "ja", SWITCH),
         # Options of libraries.

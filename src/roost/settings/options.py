@@ -65,6 +65,33 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
             help="Let noauth2 accept requests from other machines. Anybody who reaches the service "
             "can then change everything.",
         ),
+        cfg.FloatOpt(
+            "search_seconds_max",
+            default=5.0,
+            min=0.1,
+            help="How long one search, explanation, count of capacity or choice of a placement may "
+            "take. One that takes longer gives up, and says so.",
+        ),
+        cfg.IntOpt(
+            "answer_bytes_max",
+            default=512 * 1024 * 1024,
+            min=1024 * 1024,
+            help="The size of the largest answer. A search without a limit whose candidates take "
+            "more than this is refused.",
+        ),
+        cfg.IntOpt(
+            "body_bytes_max",
+            default=1024 * 1024,
+            min=1024,
+            help="The size of the largest body of a request. Bodies that hold many consumers "
+            "(POST /allocations, POST /reshaper) may be 64 times as large.",
+        ),
+        cfg.FloatOpt(
+            "body_seconds_max",
+            default=30.0,
+            min=0.1,
+            help="How long a client may take to send the body of a request.",
+        ),
         cfg.IntOpt(
             "event_streams_max",
             default=2,

@@ -52,6 +52,10 @@ class Settings(Value, frozen=True, kw_only=True):
     allow_remote_noauth2: bool = False
     cors_allowed_origins: tuple[str, ...] = ()  # empty: no CORS
     parse_proxy_headers: bool = False
+    search_seconds_max: float = 5.0
+    answer_bytes_max: int = 512 * 1024 * 1024
+    body_bytes_max: int = 1024 * 1024  # of most requests; some may be larger
+    body_seconds_max: float = 30.0
     event_streams_max: int = 2  # how many threads of a process may wait for changes
     url_prefix: str = ""  # such as /placement; without a slash at its end
     database: DatabaseSettings = DatabaseSettings()
