@@ -37,7 +37,7 @@
     │   └── CapacityExceeded          an allocation of more than is free
     ├── PositionGone                  the feed no longer reaches back to a position
     └── Unavailable                   the database cannot be reached or used now
-        └── TooManyWatchers           the limit of threads that wait for events is reached
+        └── TooManyWatchers           the limit of clients that wait for events is reached
 
 Existing clients match on some of these sentences, so the wording is part of the API. The HTTP
 layer maps classes to statuses and codes in one table (`api/http/error_table.py`).
@@ -337,7 +337,7 @@ class Unavailable(RoostError):
 
 
 class TooManyWatchers(Unavailable):
-    """The limit of requests that wait for events is reached. Please retry later."""
+    """As many clients wait for events as [roost]event_streams_max allows. Please retry later."""
 
     def __init__(self) -> None:
         super().__init__(type(self).__doc__)

@@ -10,15 +10,16 @@ from sqlalchemy import text
 
 from roost.errors import TooManyWatchers
 from roost.operations import events
-from roost.operations.events import EventFilter, await_events, current_position, read_events
+from roost.operations.events import current_position, read_events
 from roost.operations.traits import ensure_trait
-from roost.service.event_waiters import POLL_SECONDS
+from roost.service.event_hub import POLL_SECONDS, WATCHERS_MAX, WATCHERS_WITH_THREAD_MAX
 from roost.service.service import Roost
+from roost.service.watcher import EventFilter
 from roost.store.feed.positions import FeedPosition
 from tests.concurrency.races import add_provider, claim, put, run_concurrently
+from tests.support.watchers import ALL, await_events
 
 OpenRoost = Callable[[], Roost]
-ALL = EventFilter()
 
 
 def test_a_write_wakes_a_waiting_watcher(open_roost: OpenRoost) -> None:
@@ -30,7 +31,7 @@ def test_a_write_wakes_a_waiting_watcher(open_roost: OpenRoost) -> None:
     started_at = time.monotonic()
     _, found = await_events(watcher, position=position, event_filter=ALL, until=started_at + 20)
     assert 0.4 < time.monotonic() - started_at < 10
-    assert [event.kind for each in found for event in each.events] == ["allocations"]
+    assert [event["kind"] for event in found] == ["allocations"]
     thread.join()
 
 
@@ -41,7 +42,10 @@ def test_an_event_that_does_not_match_wakes_nobody(open_roost: OpenRoost) -> Non
     add_provider(writer, "a", VCPU=8)
     until = time.monotonic() + 0.5
     moved, found = await_events(
-        watcher, position=position, event_filter=EventFilter(kinds={"catalog"}), until=until
+        watcher,
+        position=position,
+        event_filter=EventFilter(kinds=frozenset({"catalog"})),
+        until=until,
     )
     assert time.monotonic() >= until
     assert found == []
@@ -53,28 +57,26 @@ class Reads:
 
     def __init__(self, roost: Roost, monkeypatch: pytest.MonkeyPatch) -> None:
         self.polls = self.reads = 0
-        position, records_since = roost.store.position, roost.store.records_since
+        position, records_between = roost.store.position, roost.store.records_between
 
         def poll() -> FeedPosition:
             self.polls += 1
             return position()
 
-        def read(position: FeedPosition) -> object:
+        def read(position: FeedPosition, until: FeedPosition) -> object:
             self.reads += 1
-            return records_since(position)
+            return records_between(position, until)
 
         monkeypatch.setattr(roost.store, "position", poll)
-        monkeypatch.setattr(roost.store, "records_since", read)
+        monkeypatch.setattr(roost.store, "records_between", read)
 
 
 def test_waiting_costs_one_poll_per_interval(
     open_roost: OpenRoost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Even if the watcher is ahead of the last poll, others write, or a writer is removed."""
+    """Even if others write, or a writer is removed."""
     watcher, writer, late = open_roost(), open_roost(), open_roost()
     add_provider(writer, "a", VCPU=1000)
-    position = current_position(watcher)
-    watcher.waiters.wait(position, time.monotonic())  # the last poll
     put(writer, claim("c", {"a": {"VCPU": 1}}))
     with writer.store.engine.begin() as connection:
         connection.execute(text("UPDATE roost_writers SET updated_at = '2001-01-01 00:00:00'"))
@@ -86,9 +88,8 @@ def test_waiting_costs_one_poll_per_interval(
     await_events(
         watcher, position=position, event_filter=ALL, until=time.monotonic() + turns * POLL_SECONDS
     )
-    # One read at the beginning and one at the end.
-    assert counted.reads == 2
-    assert counted.polls <= polls_max
+    assert counted.reads == 0
+    assert 1 < counted.polls <= polls_max
 
     stopping = threading.Event()
 
@@ -99,7 +100,7 @@ def test_waiting_costs_one_poll_per_interval(
 
     thread = threading.Thread(target=keep_writing)
     thread.start()
-    nothing = EventFilter(kinds={"catalog"})
+    nothing = EventFilter(kinds=frozenset({"catalog"}))
     counted.polls = counted.reads = 0
     waiting = partial(
         await_events,
@@ -111,9 +112,9 @@ def test_waiting_costs_one_poll_per_interval(
     run_concurrently([waiting, waiting])
     stopping.set()
     thread.join()
-    # Both share one poll. A read may need a second one, for what was written meanwhile.
+    # Both share the polls and the reads, unless one joins after the first.
     assert counted.polls <= polls_max
-    assert 2 * turns - 4 <= counted.reads <= 2 * 2 * polls_max
+    assert turns - 2 <= counted.reads <= counted.polls + 1
 
 
 def test_a_watcher_far_behind_does_not_wait(
@@ -128,7 +129,10 @@ def test_a_watcher_far_behind_does_not_wait(
     add_provider(roost, "a")
     started_at = time.monotonic()
     _, found = await_events(
-        roost, position=begin, event_filter=EventFilter(kinds={"provider"}), until=started_at + 20
+        roost,
+        position=begin,
+        event_filter=EventFilter(kinds=frozenset({"provider"})),
+        until=started_at + 20,
     )
     assert time.monotonic() - started_at < 5 * POLL_SECONDS
     assert len(found) == 1
@@ -148,16 +152,48 @@ def test_a_waiting_watcher_holds_no_connection(open_roost: OpenRoost) -> None:
     assert watcher.store._database.reader.pool.checkedout() <= 2  # type: ignore[attr-defined]
     assert watcher.store.engine.pool.checkedout() == 0  # type: ignore[attr-defined]
     started_at = time.monotonic()
-    watcher.waiters.stop()
+    watcher.event_hub.stop()
     waiting.join(10)
     assert time.monotonic() - started_at < 5
 
 
-def test_the_number_of_watchers_is_limited(roost: Roost) -> None:
-    for _ in range(roost.settings.event_streams_max):
-        roost.waiters.enter()
+@pytest.mark.parametrize(
+    ("takes_thread", "most"), [(True, WATCHERS_WITH_THREAD_MAX), (False, WATCHERS_MAX)]
+)
+def test_the_number_of_watchers_is_limited(roost: Roost, takes_thread: bool, most: int) -> None:
+    admit = partial(
+        roost.event_hub.admit,
+        None,  # type: ignore[arg-type]
+        position={},
+        event_filter=ALL,
+        seconds=1,
+        renderer=None,  # type: ignore[arg-type]
+        takes_thread=takes_thread,
+    )
+    admitted = [admit() for _ in range(most)]
     with pytest.raises(TooManyWatchers):
-        roost.waiters.enter()
-    roost.waiters.leave()
-    with roost.waiters.entered():
-        pass
+        admit()
+    # A place is free again when a watcher stops, and when it is dropped without a start.
+    admitted.pop().stop()
+    admitted.append(admit())
+    with pytest.raises(TooManyWatchers):
+        admit()
+    admitted.pop()
+    admitted.append(admit())
+    with pytest.raises(TooManyWatchers):
+        admit()
+
+
+def test_a_configured_limit_holds_for_all(open_roost: OpenRoost) -> None:
+    roost = open_roost()
+    roost.event_hub._watchers_max = 0
+    for takes_thread in (True, False):
+        with pytest.raises(TooManyWatchers):
+            roost.event_hub.admit(
+                None,  # type: ignore[arg-type]
+                position={},
+                event_filter=ALL,
+                seconds=1,
+                renderer=None,  # type: ignore[arg-type]
+                takes_thread=takes_thread,
+            )

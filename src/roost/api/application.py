@@ -21,7 +21,9 @@ from roost.api import probes, versions
 from roost.api.access import authentication
 from roost.api.access.policy import Policy, policy_of
 from roost.api.http import error_response, error_table, request_reader
-from roost.api.http.messages import EVENTS, JSON, REQUEST_ID, ROUTE, Application, Reply, Request
+from roost.api.http.exchange import EXCHANGE, Exchange, Watch
+from roost.api.http.messages import EVENTS, REQUEST_ID, ROUTE, Application, Reply, Request
+from roost.api.http.watch_pieces import WatchPieces
 from roost.api.http_error import HttpError
 from roost.api.pipeline import add_middleware
 from roost.api.routes import ROUTES, OpenRoute, Route
@@ -169,16 +171,12 @@ def _send(
     reply: Reply, version: Version, request: falcon.Request, response: falcon.Response
 ) -> None:
     response.status = reply.status
-    if reply.stream is not None:
-        response.content_type = EVENTS
-        response.stream = reply.stream
-        response.set_header("cache-control", "no-cache")
-        # A proxy that buffers responses would never pass the first event on.
-        response.set_header("x-accel-buffering", "no")
+    if reply.watch is not None:
+        _send_watch(reply.watch, reply.media_type, request, response)
     elif reply.body is None:
         response.content_type = None
     else:
-        response.content_type = JSON
+        response.content_type = reply.media_type
         response.data = (
             reply.body if isinstance(reply.body, bytes) else msgspec.json.encode(reply.body)
         )
@@ -188,6 +186,25 @@ def _send(
         response.last_modified = reply.modified or datetime.now(UTC)
         response.set_header("cache-control", "no-cache")
     _set_version_headers(response, version)
+
+
+def _send_watch(
+    watch: Watch, media_type: str, request: falcon.Request, response: falcon.Response
+) -> None:
+    response.content_type = media_type
+    exchange: Exchange | None = request.env.get(EXCHANGE)
+    if exchange is not None:
+        exchange.watch = watch
+        # With no body at all, the framework would say that its length is 0.
+        response.stream = ()
+    elif media_type == EVENTS:
+        response.stream = WatchPieces(watch)
+    else:
+        response.data = b"".join(WatchPieces(watch))
+    if media_type == EVENTS:
+        response.set_header("cache-control", "no-cache")
+        # A proxy that buffers responses would never pass the first event on.
+        response.set_header("x-accel-buffering", "no")
 
 
 def _set_version_headers(response: falcon.Response, version: Version) -> None:

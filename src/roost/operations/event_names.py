@@ -34,11 +34,21 @@ class NamesAtTime:
         name = self._names.get(self._ids.get(uuid, -1))
         return name.root_uuid if name is not None and name.uuid == uuid else uuid
 
-    def step_back(self, record: ChangeRecord) -> None:
-        """Go from the moment after a record to the moment before it."""
+    def step_back(self, record: ChangeRecord) -> set[str]:
+        """Go from the moment after a record to the moment before it.
+
+        Gives back the providers whose tree may have been another one, by UUID.
+        """
+        changed = set()
         for id, root_uuid in record.former_roots:
             if id in self._names:
+                changed.add(self._names[id].uuid)
                 self._names[id] = self._names[id]._replace(root_uuid=root_uuid)
         for id, uuid, root_uuid in record.deleted:
+            # The id may belong to another provider now.
+            if id in self._names:
+                changed.add(self._names[id].uuid)
+            changed.add(uuid)
             self._names[id] = ProviderName(uuid, root_uuid)
             self._ids[uuid] = id
+        return changed

@@ -1,13 +1,13 @@
-"""Events: what changed after a position in the change feed, and waiting for it."""
+"""Events: what changed after a position in the change feed."""
 
-import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 
 from roost.errors import PositionGone
 from roost.model import Event, EventKind, Value
 from roost.operations.event_names import NamesAtTime, ProviderName
 from roost.search.index.index import Index
 from roost.service.service import Roost
+from roost.service.watcher import EventFilter, WriteEvents
 from roost.store.change_record import ChangeRecord
 from roost.store.feed.history import HistoryEntry
 from roost.store.feed.positions import FeedPosition, is_ahead
@@ -16,18 +16,15 @@ from roost.store.feed.positions import FeedPosition, is_ahead
 WRITES_MAX = 1000
 
 
-class EventFilter(Value, frozen=True, kw_only=True):
-    """Which events a client wants."""
-
-    kinds: Collection[EventKind] = ()  # empty: every kind
-    tree: str | None = None  # only of the tree that this provider is in, by UUID
-
-
-class WriteEvents(Value, frozen=True, kw_only=True):
-    """The events of one write that pass the filter."""
+class Write(Value, frozen=True, kw_only=True):
+    """One write and all of its events, with what filters have to know."""
 
     position: FeedPosition  # after the write
     events: tuple[Event, ...]
+    former_roots: Mapping[str, str]  # provider of an event -> root of its tree before the write
+    # Provider that a filter names -> root of its tree. The same object where nothing has changed.
+    roots_before: Mapping[str, str]
+    roots_after: Mapping[str, str]
 
 
 class _IndexNames(Value, frozen=True, kw_only=True):
@@ -48,42 +45,66 @@ def read_events(
 ) -> list[WriteEvents]:
     """What happened after a position, oldest first, one entry for each write."""
     found = _read_records(roost, position)
+    trees = frozenset() if event_filter.tree is None else frozenset({event_filter.tree})
+    return [
+        WriteEvents(position=write.position, events=choose_events(write, event_filter))
+        for write in describe_writes(roost, found, trees)
+    ]
+
+
+def describe_writes(
+    roost: Roost, found: Sequence[HistoryEntry], trees: Set[str]
+) -> Sequence[Write]:
+    """The first WRITES_MAX of these records as writes with their events.
+
+    `trees` are the providers that filters name.
+    """
     if not found:
         return []
     reported = found[:WRITES_MAX]
     # The index has caught up with at least these writes.
     with roost.current_index() as index:
-        records = [each.record for each in reported]
-        now = _read_names(index, roost.position, records, event_filter)
+        now = _read_names(index, roost.position, [each.record for each in reported], trees)
     names = NamesAtTime(now.providers)
     end = found[-1].position
     if is_ahead(now.position, end):
         # The index contains later writes too, so their effect on names is undone first.
         _step_back(names, _read_records(roost, end))
     _step_back(names, found[WRITES_MAX:])
-    newest_first = [
-        _events_of_write(each, names, now.classes, event_filter) for each in reversed(reported)
-    ]
+    roots: Mapping[str, str] = {tree: names.root_of(tree) for tree in trees}
+    newest_first = []
+    for each in reversed(reported):
+        events = tuple(_events(names, now.classes, each.record))
+        roots_after = roots
+        moved = trees & names.step_back(each.record)
+        if moved:
+            roots = {**roots, **{tree: names.root_of(tree) for tree in moved}}
+        newest_first.append(
+            Write(
+                position=each.position,
+                events=events,
+                former_roots={
+                    event.provider_uuid: names.root_of(event.provider_uuid)
+                    for event in events
+                    if event.provider_uuid is not None
+                },
+                roots_before=roots,
+                roots_after=roots_after,
+            )
+        )
     return newest_first[::-1]
 
 
-def await_events(
-    roost: Roost, *, position: FeedPosition, event_filter: EventFilter, until: float
-) -> tuple[FeedPosition, list[WriteEvents]]:
-    """Wait for events that pass the filter, at most until the monotonic clock says `until`.
-
-    Gives back the writes that have such events, and the position after everything that was read.
-    """
-    while True:
-        found = read_events(roost, position=position, event_filter=event_filter)
-        if found:
-            position = found[-1].position
-        with_events = [each for each in found if each.events]
-        if with_events or roost.waiters.is_stopping or time.monotonic() >= until:
-            return position, with_events
-        # After a full answer there may be more to read at once.
-        if len(found) < WRITES_MAX:
-            roost.waiters.wait(position, until)
+def choose_events(write: Write, event_filter: EventFilter) -> tuple[Event, ...]:
+    """The events of a write that pass a filter."""
+    events = write.events
+    if event_filter.kinds:
+        events = tuple(event for event in events if event.kind in event_filter.kinds)
+    tree = event_filter.tree
+    if tree is None or not events:
+        return events
+    roots = (write.roots_before[tree], write.roots_after[tree])
+    return tuple(event for event in events if _is_in_tree(event, tree, roots, write.former_roots))
 
 
 def _read_records(roost: Roost, position: FeedPosition) -> Sequence[HistoryEntry]:
@@ -94,7 +115,7 @@ def _read_records(roost: Roost, position: FeedPosition) -> Sequence[HistoryEntry
 
 
 def _read_names(
-    index: Index, position: FeedPosition, records: Iterable[ChangeRecord], event_filter: EventFilter
+    index: Index, position: FeedPosition, records: Iterable[ChangeRecord], trees: Iterable[str]
 ) -> _IndexNames:
     ids: set[int] = set()
     class_ids: set[int] = set()
@@ -105,8 +126,7 @@ def _read_names(
             ids.add(id)
             class_ids.add(class_id)
     rows = [index.row_of_id.get(id) for id in ids]
-    if event_filter.tree is not None:
-        rows.append(index.row_of_uuid.get(event_filter.tree))
+    rows += map(index.row_of_uuid.get, trees)
     return _IndexNames(
         position=position,
         providers={
@@ -123,34 +143,14 @@ def _step_back(names: NamesAtTime, found: Sequence[HistoryEntry]) -> None:
         names.step_back(each.record)
 
 
-def _events_of_write(
-    entry: HistoryEntry,
-    names: NamesAtTime,
-    classes: Mapping[int, str],
-    event_filter: EventFilter,
-) -> WriteEvents:
-    """The events of one write. `names` are those after it, and step back to before it."""
-    record = entry.record
-    events = [
-        event
-        for event in _events(names, classes, record)
-        if not event_filter.kinds or event.kind in event_filter.kinds
-    ]
-    tree = event_filter.tree
-    root_after = None if tree is None else names.root_of(tree)
-    names.step_back(record)
-    if tree is not None:
-        roots = {root_after, names.root_of(tree)}
-        events = [event for event in events if _is_in_tree(event, tree, roots, names)]
-    return WriteEvents(position=entry.position, events=tuple(events))
-
-
-def _is_in_tree(event: Event, tree: str, roots: set[str | None], names_before: NamesAtTime) -> bool:
+def _is_in_tree(
+    event: Event, tree: str, roots: Collection[str], former_roots: Mapping[str, str]
+) -> bool:
     """Whether the provider is, or was before the write, in the tree with one of these roots."""
     uuid = event.provider_uuid
     if uuid is None:
         return False
-    return uuid == tree or event.root_uuid in roots or names_before.root_of(uuid) in roots
+    return uuid == tree or event.root_uuid in roots or former_roots[uuid] in roots
 
 
 def _events(

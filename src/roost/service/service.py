@@ -14,7 +14,7 @@ from roost.search.budget import Budget
 from roost.search.index.advance import advance, is_next
 from roost.search.index.index import Index
 from roost.service.contention import Contention
-from roost.service.event_waiters import EventWaiters
+from roost.service.event_hub import EventHub
 from roost.service.search_time import SearchTime
 from roost.settings import Settings
 from roost.store.feed.positions import FeedPosition
@@ -50,7 +50,7 @@ class Roost:
         self.store = store
         self.settings = settings
         self.contention = Contention()
-        self.waiters = EventWaiters(store, settings.event_streams_max, stopping or Event())
+        self.event_hub = EventHub(store, settings.event_streams_max, stopping or Event())
         self._prepare = prepare
         self._prepare_lock = Lock()
         # One thread at a time reads the change feed; other threads use the index meanwhile.
@@ -75,7 +75,7 @@ class Roost:
                 self._prepare = None
 
     def close(self) -> None:
-        self.waiters.stop()
+        self.event_hub.stop()
         self.store.dispose()
 
     # -----------------------------------------------------------------------------------------

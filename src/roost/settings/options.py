@@ -94,10 +94,10 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
         ),
         cfg.IntOpt(
             "event_streams_max",
-            default=2,
             min=0,
             help="How many requests to GET /events may be open at once in each process, waiting "
-            "for changes. Each takes one of the threads of the process.",
+            "for changes. Not set: 1000 with roost serve; 2 with other servers, where each takes "
+            "one of the threads of the process.",
         ),
         cfg.StrOpt(
             "url_prefix",

@@ -56,7 +56,8 @@ class Settings(Value, frozen=True, kw_only=True):
     answer_bytes_max: int = 512 * 1024 * 1024
     body_bytes_max: int = 1024 * 1024  # of most requests; some may be larger
     body_seconds_max: float = 30.0
-    event_streams_max: int = 2  # how many threads of a process may wait for changes
+    # How many clients of a process may wait for changes; None: it depends on what each costs.
+    event_streams_max: int | None = None
     url_prefix: str = ""  # such as /placement; without a slash at its end
     database: DatabaseSettings = DatabaseSettings()
     # The files that all of this was read from, see `library_configuration`.

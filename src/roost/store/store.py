@@ -184,6 +184,15 @@ class Store:
         """The records after a position, in order; None where they are no longer known."""
         return self._database.read_snapshot(lambda connection: read_history(connection, position))
 
+    def records_between(
+        self, position: FeedPosition, until: FeedPosition
+    ) -> Sequence[HistoryEntry] | None:
+        """The records after a position, up to one that `position` gave later; as `records_since`.
+
+        That is a single statement.
+        """
+        return self._database.read(lambda connection: read_history(connection, position, until))
+
     def load(self) -> tuple[FeedPosition, Rows]:
         """Every row of the tables, and the feed position that belongs to them."""
         with converting_errors():

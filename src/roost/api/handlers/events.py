@@ -1,34 +1,24 @@
 """GET /events: the change feed, as JSON or as a stream of server-sent events."""
 
-import time
-import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from roost.api.http.messages import Reply, Request
+from roost.api.http.messages import EVENTS, Reply, Request
 from roost.api.http_error import HttpError
 from roost.api.parsing import query_string
 from roost.api.parsing.tokens import FeedPosition, decode_position, encode_position
 from roost.api.schemas.events import WAIT_SECONDS_MAX
-from roost.errors import PositionGone, Unavailable
 from roost.model import Event, EventKind
-from roost.operations.events import (
-    EventFilter,
-    WriteEvents,
-    await_events,
-    current_position,
-    read_events,
-)
+from roost.operations.events import current_position, read_events
+from roost.operations.watching import watch_events
 from roost.service.service import Roost
+from roost.service.watcher import EventFilter, WriteEvents
 from roost.uuids import canonical_uuid
 
-# Proxies close a connection on which nothing is sent for long.
-HEARTBEAT_SECONDS = 5.0
-
 # After a stream ends, the client reconnects after this many milliseconds.
-_BEGIN = b"retry: 100\n\n"
+_GREETING = b"retry: 100\n\n"
 
 
 def get(roost: Roost, request: Request) -> Reply:
@@ -43,19 +33,34 @@ def get(roost: Roost, request: Request) -> Reply:
     if request.wants_events:
         # A client that reconnects sends its old URL, and a newer position in the header.
         after = request.last_event_id or after
-        seconds = float(wait) if wait is not None else WAIT_SECONDS_MAX
-        return Reply(stream=_stream(roost, _position(roost, after), event_filter, seconds))
+        stream = watch_events(
+            roost,
+            position=current_position(roost) if after is None else decode_position(after),
+            event_filter=event_filter,
+            seconds=float(wait) if wait is not None else WAIT_SECONDS_MAX,
+            renderer=StreamRenderer,
+            greeting=_GREETING,
+            takes_thread=not request.waits_without_thread,
+        )
+        return Reply(watch=stream, media_type=EVENTS)
     if after is None:
         return _reply(current_position(roost), [])
-    position = decode_position(after)
-    if not int(wait or 0):
-        found = read_events(roost, position=position, event_filter=event_filter)
-        return _reply(found[-1].position if found else position, found)
-    with roost.waiters.entered():
-        until = time.monotonic() + int(wait or 0)
-        return _reply(
-            *await_events(roost, position=position, event_filter=event_filter, until=until)
-        )
+    position: FeedPosition = decode_position(after)
+    found = read_events(roost, position=position, event_filter=event_filter)
+    if found:
+        position = found[-1].position
+    seconds = int(wait or 0)
+    if not seconds or any(write.events for write in found):
+        return _reply(position, found)
+    answer = watch_events(
+        roost,
+        position=position,
+        event_filter=event_filter,
+        seconds=seconds,
+        renderer=AnswerRenderer,
+        takes_thread=not request.waits_without_thread,
+    )
+    return Reply(watch=answer, shows_state=True)
 
 
 def _parse_kinds(names: Sequence[str]) -> frozenset[EventKind]:
@@ -70,11 +75,7 @@ def _parse_kinds(names: Sequence[str]) -> frozenset[EventKind]:
     return frozenset(map(EventKind, names))
 
 
-def _position(roost: Roost, after: str | None) -> FeedPosition:
-    return dict(current_position(roost)) if after is None else decode_position(after)
-
-
-def _reply(position: Any, found: list[WriteEvents]) -> Reply:
+def _reply(position: FeedPosition, found: list[WriteEvents]) -> Reply:
     body = {
         "events": [render(event) for write in found for event in write.events],
         "position": encode_position(position),
@@ -97,73 +98,73 @@ def render(event: Event) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------------------------------------
-# Streams
+# What waiting clients are sent
 
 
-class Stream:
-    """The bytes of a stream. It holds a place among the waiters, and frees it when it ends."""
+class _Renderer:
+    """Makes the bytes of each event and each position once."""
 
-    def __init__(self, pieces: Iterator[bytes], leave: Callable[[], None]) -> None:
-        self._pieces = pieces
-        # Not every server calls `close`, and a generator that was never started runs no `finally`.
-        self.close = weakref.finalize(self, leave)
+    def __init__(self) -> None:
+        # By the identity of the object, which the entry keeps alive.
+        self._events: dict[int, tuple[Event, bytes]] = {}
+        self._positions: dict[int, tuple[FeedPosition, bytes]] = {}
 
-    def __iter__(self) -> Iterator[bytes]:
-        return self
+    def event(self, event: Event) -> bytes:
+        known = self._events.get(id(event))
+        if known is None:
+            known = self._events[id(event)] = event, msgspec.json.encode(render(event))
+        return known[1]
 
-    def __next__(self) -> bytes:
-        try:
-            return next(self._pieces)
-        except BaseException:
-            self.close()
-            raise
-
-
-def _stream(
-    roost: Roost, position: FeedPosition, event_filter: EventFilter, seconds: float
-) -> Stream:
-    roost.waiters.enter()
-    return Stream(_pieces(roost, position, event_filter, seconds), roost.waiters.leave)
+    def token(self, position: FeedPosition) -> bytes:
+        known = self._positions.get(id(position))
+        if known is None:
+            known = self._positions[id(position)] = position, encode_position(position).encode()
+        return known[1]
 
 
-def _pieces(
-    roost: Roost, position: Any, event_filter: EventFilter, seconds: float
-) -> Iterator[bytes]:
-    end = time.monotonic() + seconds
-    yield _BEGIN
-    try:
-        while True:
-            until = min(end, time.monotonic() + HEARTBEAT_SECONDS)
-            try:
-                position, found = await_events(
-                    roost, position=position, event_filter=event_filter, until=until
-                )
-            except PositionGone:
-                position, found = current_position(roost), []
-                yield _piece("reset", {}, position)
-            for write in found:
-                yield _pieces_of(write)
-            if roost.waiters.is_stopping or time.monotonic() >= end:
-                return
-            # An id without data is not an event; it moves the position of a client that reconnects.
-            yield f": still here\nid: {encode_position(position)}\n\n".encode()
-    except Unavailable:
-        # The status has been sent, so the stream can only end. The client reconnects, and
-        # then gets a 503.
-        return
+class AnswerRenderer(_Renderer):
+    """One JSON document, once there are events or the time is over.
+
+    If the events are lost meanwhile, or the database is, the document has no events and the old
+    position. The status has been sent, so the next request gets the error.
+    """
+
+    ends_with_events = True
+
+    def events(self, found: Sequence[WriteEvents], position: FeedPosition) -> bytes:
+        events = b",".join(self.event(event) for write in found for event in write.events)
+        return b'{"events":[%s],"position":"%s"}' % (events, self.token(position))
+
+    def heartbeat(self, position: FeedPosition) -> None:
+        return None
+
+    def reset(self, position: FeedPosition) -> None:
+        return None
+
+    def end(self, position: FeedPosition) -> bytes:
+        return self.events([], position)
 
 
-def _pieces_of(write: WriteEvents) -> bytes:
-    """The events of one write; the last one carries the position behind the write."""
-    *first, last = write.events
-    return b"".join(
-        [
-            *(_piece(event.kind, render(event)) for event in first),
-            _piece(last.kind, render(last), write.position),
-        ]
-    )
+class StreamRenderer(_Renderer):
+    """Server-sent events. The last event of a write carries the position behind the write."""
 
+    ends_with_events = False
 
-def _piece(kind: str, data: dict[str, Any], position: Any = None) -> bytes:
-    head = "" if position is None else f"id: {encode_position(position)}\n"
-    return f"{head}event: {kind}\ndata: ".encode() + msgspec.json.encode(data) + b"\n\n"
+    def events(self, found: Sequence[WriteEvents], position: FeedPosition) -> bytes:
+        return b"".join(piece for write in found for piece in self._write(write))
+
+    def heartbeat(self, position: FeedPosition) -> bytes:
+        # An id without data is not an event; it moves the position of a client that reconnects.
+        return b": still here\nid: %s\n\n" % self.token(position)
+
+    def reset(self, position: FeedPosition) -> bytes:
+        return b"id: %s\nevent: reset\ndata: {}\n\n" % self.token(position)
+
+    def end(self, position: FeedPosition) -> None:
+        return None
+
+    def _write(self, write: WriteEvents) -> Iterator[bytes]:
+        for event in write.events:
+            if event is write.events[-1]:
+                yield b"id: %s\n" % self.token(write.position)
+            yield b"event: %s\ndata: %s\n\n" % (event.kind.encode(), self.event(event))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
+from roost.api.http.exchange import Watch
 from roost.api.schemas import Schema
 from roost.api.versions import Version
 from roost.model import Value
@@ -38,6 +39,7 @@ class Request(Value, frozen=True, kw_only=True):
     body_schema: Schema  # likewise
     wants_events: bool = False  # a stream of server-sent events rather than JSON
     last_event_id: str | None = None  # the last event that a client saw before it reconnected
+    waits_without_thread: bool = False  # the server in front carries on a watch by itself
 
 
 class Reply(Value, frozen=True, kw_only=True):
@@ -45,7 +47,8 @@ class Reply(Value, frozen=True, kw_only=True):
 
     status: int = 200
     body: Any = None  # encoded as JSON, unless it is bytes; None: no body and no content type
-    stream: Iterable[bytes] | None = None  # server-sent events, instead of a body
+    watch: Watch | None = None  # instead of a body: pieces that come when something happens
+    media_type: str = JSON  # of the body, or of the watch
     location: str | None = None  # a path of this API, sent as an absolute URL
     # From 1.15 on, replies that show state say when it was last written (None: just now), and
     # must not be cached. Most replies without a body show no state.

@@ -2,6 +2,7 @@
 
 import falcon
 
+from roost.api.http.exchange import EXCHANGE
 from roost.api.http.messages import EVENTS, HTML, JSON, PLAIN, Request
 from roost.api.http_error import HttpError
 from roost.api.schemas import Schema
@@ -52,6 +53,7 @@ def read(
         body_schema=body_schema,
         wants_events=wants_events,
         last_event_id=request.get_header("last-event-id") if wants_events else None,
+        waits_without_thread=EXCHANGE in request.env,
     )
 
 

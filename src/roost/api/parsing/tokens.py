@@ -7,6 +7,7 @@ cursor behind a page of candidates (`after` of /allocation_candidates). They fit
 import base64
 import hashlib
 import math
+from collections.abc import Mapping
 
 import msgspec
 from msgspec.structs import replace as evolve
@@ -15,7 +16,7 @@ from roost.api.http_error import ErrorCode, HttpError
 from roost.query import CandidateQuery, Cursor
 from roost.uuids import is_uuid
 
-FeedPosition = dict[int, int]  # the number of the last change seen, by writer
+FeedPosition = Mapping[int, int]  # the number of the last change seen, by writer
 
 _POSITION_DECODER = msgspec.msgpack.Decoder(list[tuple[int, int]])
 _CURSOR_DECODER = msgspec.json.Decoder(tuple[str, int, int, int, float, str])

@@ -24,9 +24,14 @@ class HistoryEntry(NamedTuple):
     position: FeedPosition
 
 
-def read_history(connection: Connection, position: FeedPosition) -> Sequence[HistoryEntry] | None:
-    """The records after a position, in order; None where they are no longer known."""
-    found = read_records_after(connection, position)
+def read_history(
+    connection: Connection, position: FeedPosition, until: FeedPosition | None = None
+) -> Sequence[HistoryEntry] | None:
+    """The records after a position, in order; None where they are no longer known.
+
+    `until` is a position that was the newest one, after which nothing is read.
+    """
+    found = read_records_after(connection, position, until=until)
     if found is None:
         return None
     _, records = found

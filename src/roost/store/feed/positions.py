@@ -58,13 +58,18 @@ def count_records(ranges: SequenceRanges) -> int:
 
 
 def read_records_after(
-    connection: Connection, position: FeedPosition, count_max: int | None = None
+    connection: Connection,
+    position: FeedPosition,
+    count_max: int | None = None,
+    until: FeedPosition | None = None,
 ) -> tuple[FeedPosition, list[SequencedRecord]] | None:
     """The newest position, and the records after the given one.
 
-    None where these are no longer known, or are more than is worth reading (`count_max`).
+    None where these are no longer known, or are more than is worth reading (`count_max`). With
+    `until`, that counts as the newest position. Records never change, so it need not be of the
+    same snapshot.
     """
-    newest = read_position(connection)
+    newest = read_position(connection) if until is None else until
     ranges = ranges_between(position, newest)
     if ranges is None or (count_max is not None and count_records(ranges) > count_max):
         return None
