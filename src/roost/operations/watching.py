@@ -23,7 +23,7 @@ def watch_events(
 ) -> Watcher:
     """A watcher of what happens after a position. Raises `TooManyWatchers`."""
     return roost.event_hub.admit(
-        partial(_tell, roost),
+        partial(tell, roost),
         position=position,
         event_filter=event_filter,
         seconds=seconds,
@@ -33,7 +33,7 @@ def watch_events(
     )
 
 
-def _tell(
+def tell(
     roost: Roost, watchers: Sequence[Watcher], position: FeedPosition, newest: FeedPosition
 ) -> FeedPosition:
     """Tell watchers at one position what happened until another; how far that went."""
@@ -55,8 +55,8 @@ def _tell(
             renderer = renderers[watcher.renderer]
             if watcher.renderer not in pieces:
                 pieces[watcher.renderer] = renderer.events(chosen, end)
-            tell = watcher.end if renderer.ends_with_events else watcher.send
-            tell(pieces[watcher.renderer])
+            send = watcher.end if renderer.ends_with_events else watcher.send
+            send(pieces[watcher.renderer])
     return end
 
 

@@ -103,7 +103,7 @@ class EventHub:
     # The thread
 
     def _serve(self, tell: Tell) -> None:
-        groups = _Groups(tell)
+        groups = Groups(tell)
         while True:
             with self._lock:
                 joined, self._joined = self._joined, []
@@ -135,7 +135,7 @@ def _log_failure(error: Exception) -> None:
     LOG.warning("waiting clients are sent away: %s", error, exc_info=not is_expected)
 
 
-class _Group:
+class Group:
     """Watchers at one position."""
 
     def __init__(self, position: FeedPosition) -> None:
@@ -175,12 +175,12 @@ class _Group:
         self.watchers = [each for each in self.watchers if not each.is_over]
 
 
-class _Groups:
+class Groups:
     """The groups by position. Only the thread of the hub uses them."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
-        self._groups: dict[frozenset[tuple[int, int]], _Group] = {}
+        self._groups: dict[frozenset[tuple[int, int]], Group] = {}
 
     def __len__(self) -> int:
         return len(self._groups)
@@ -189,10 +189,10 @@ class _Groups:
         for watcher in watchers:
             self._at(watcher.position).watchers.append(watcher)
 
-    def _at(self, position: FeedPosition) -> _Group:
+    def _at(self, position: FeedPosition) -> Group:
         key = _key(position)
         if key not in self._groups:
-            self._groups[key] = _Group(position)
+            self._groups[key] = Group(position)
         return self._groups[key]
 
     def end(self) -> None:
@@ -208,17 +208,19 @@ class _Groups:
         """
         goal = _key(newest)
         until = time.monotonic() + CATCH_UP_SECONDS_MAX
-        is_first = True
+        advanced = []
         for key, group in sorted(self._groups.items(), key=lambda pair: -len(pair[1])):
-            if key != goal and (is_first or time.monotonic() < until):
+            if key != goal and (not advanced or time.monotonic() < until):
                 del self._groups[key]
                 self._advance(group, newest)
-                if group.watchers:
-                    self._at(group.position).watchers += group.watchers
-            is_first = False
+                advanced.append(group)
+        # Only now, so that each is told one step at a time.
+        for group in advanced:
+            if group.watchers:
+                self._at(group.position).watchers += group.watchers
         return any(key != goal for key in self._groups)
 
-    def _advance(self, group: _Group, newest: FeedPosition) -> None:
+    def _advance(self, group: Group, newest: FeedPosition) -> None:
         try:
             group.position = self._tell(group.watchers, group.position, newest)
         except PositionGone:
