@@ -18,7 +18,7 @@ from roost.operations.events import current_position, read_events
 from roost.operations.traits import ensure_trait
 from roost.operations.watching import watch_events
 from roost.service import event_hub
-from roost.service.event_hub import POLL_SECONDS, WATCHERS_MAX, Groups
+from roost.service.event_hub import POLL_SECONDS, WATCHERS_MAX, Audiences
 from roost.service.service import Roost
 from roost.service.watcher import EventFilter, Watcher
 from roost.settings import Settings
@@ -257,20 +257,20 @@ def test_watchers_at_old_positions_do_not_delay_the_others(
         made.start(lambda _: None)
         return made
 
-    groups = Groups(tell)
-    groups.add(watcher({1: number}) for number in range(1, 101))
-    groups.add([watcher({1: 500}) for _ in range(10)])
-    # Each look has time for one group.
+    audiences = Audiences(tell)
+    audiences.add(watcher({1: number}) for number in range(1, 101))
+    audiences.add([watcher({1: 500}) for _ in range(10)])
+    # Each look has time for one audience.
     monkeypatch.setattr(event_hub, "CATCH_UP_SECONDS_MAX", 0)
-    assert groups.advance({1: 501})
+    assert audiences.advance({1: 501})
     assert order == [(10, 500)]
-    assert groups.advance({1: 501})
+    assert audiences.advance({1: 501})
     assert order == [(10, 500), (1, 1)]
     # Again there is news for the many.
-    assert groups.advance({1: 502})
+    assert audiences.advance({1: 502})
     assert order[2:] == [(11, 501)]
     # With the usual time, all are up to date after one look.
     monkeypatch.undo()
-    assert not groups.advance({1: 502})
+    assert not audiences.advance({1: 502})
     assert len(order) == 3 + 99
-    assert len(groups) == 1
+    assert len(audiences) == 1

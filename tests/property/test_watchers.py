@@ -19,7 +19,7 @@ from roost.operations.events import current_position, read_events
 from roost.operations.providers import delete_provider, update_provider
 from roost.operations.traits import ensure_trait
 from roost.operations.watching import tell
-from roost.service.event_hub import Groups
+from roost.service.event_hub import Audiences
 from roost.service.service import Roost
 from roost.service.watcher import EventFilter, Watcher
 from roost.settings import Settings
@@ -125,7 +125,7 @@ def test_watchers_are_told_what_reads_give(services: list[Roost], steps: list[tu
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(events, "WRITES_MAX", 3)
         positions = [current_position(watching)]
-        groups, members = Groups(partial(tell, watching)), []
+        audiences, members = Audiences(partial(tell, watching)), []
         for kind, *step in [*steps, ("look",)]:
             match kind:
                 case "write":
@@ -140,20 +140,20 @@ def test_watchers_are_told_what_reads_give(services: list[Roost], steps: list[tu
                         kinds=kinds, tree=None if tree is None else uid(tree)
                     )
                     members.append(Member(position, event_filter))
-                    groups.add([members[-1].watcher])
+                    audiences.add([members[-1].watcher])
                 case "look":
-                    is_behind = groups.advance(current_position(watching))
+                    is_behind = audiences.advance(current_position(watching))
                     are_done = [member.read(watching) for member in members]
                     assert [each.told for each in members] == [each.expected for each in members]
                     assert is_behind or all(
                         done or each.position == positions[-1]
                         for done, each in zip(are_done, members, strict=True)
                     )
-        while groups.advance(current_position(watching)):
+        while audiences.advance(current_position(watching)):
             pass
         for member in members:
             while not member.read(watching):
                 pass
         assert [each.told for each in members] == [each.expected for each in members]
         # All of them have met.
-        assert len(groups) == bool(members)
+        assert len(audiences) == bool(members)

@@ -42,16 +42,16 @@ def tell(
         raise PositionGone()
     if not found:
         return newest
-    audience: defaultdict[EventFilter, list[Watcher]] = defaultdict(list)
+    by_filter: defaultdict[EventFilter, list[Watcher]] = defaultdict(list)
     for watcher in watchers:
-        audience[watcher.event_filter].append(watcher)
-    trees = frozenset(each.tree for each in audience if each.tree is not None)
+        by_filter[watcher.event_filter].append(watcher)
+    trees = frozenset(each.tree for each in by_filter if each.tree is not None)
     writes = describe_writes(roost, found, trees)
     end = newest if len(writes) == len(found) else writes[-1].position
     renderers = Renderers()
-    for event_filter, chosen in _choose(writes, audience).items():
+    for event_filter, chosen in _choose(writes, by_filter).items():
         pieces: dict[Callable[[], Renderer], bytes] = {}
-        for watcher in audience[event_filter]:
+        for watcher in by_filter[event_filter]:
             renderer = renderers[watcher.renderer]
             if watcher.renderer not in pieces:
                 pieces[watcher.renderer] = renderer.events(chosen, end)

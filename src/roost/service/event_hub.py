@@ -1,9 +1,9 @@
 """The clients of this process that wait for events. One thread looks at the feed for all of them.
 
-Clients at the same position form a group, and what happened after it is read once for the group.
-A look takes every group to the position that was polled, so all of them meet there, and from then
-on are one group. So nothing has to be compared when a client that was behind joins the others:
-each group is told exactly what lies between two positions.
+Clients at the same position form an audience, and what happened after it is read once for them. A
+look takes every audience to the position that was polled, so all of them meet there, and from then
+on are one. So nothing has to be compared when a client that was behind joins the others: each
+audience is told exactly what lies between two positions.
 """
 
 import logging
@@ -21,7 +21,7 @@ LOG = logging.getLogger(__name__)
 # The most that passes before the process notices a write of another process.
 POLL_SECONDS = 0.2
 
-# Between two polls, groups that are behind are read to for so long.
+# Between two polls, audiences that are behind are read to for so long.
 CATCH_UP_SECONDS_MAX = 0.1
 
 # How many clients of a process may wait if nothing is configured.
@@ -103,25 +103,25 @@ class EventHub:
     # The thread
 
     def _serve(self, tell: Tell) -> None:
-        groups = Groups(tell)
+        audiences = Audiences(tell)
         while True:
             with self._lock:
                 joined, self._joined = self._joined, []
-                if not joined and not groups:
+                if not joined and not audiences:
                     self._thread = None
                     return
             # They are judged by a poll that comes after them. An earlier one could lack records
             # that they know.
-            groups.add(joined)
+            audiences.add(joined)
             if self._stopping.is_set():
-                groups.end()
+                audiences.end()
                 continue
             try:
-                is_behind = groups.advance(self._store.position())
-                groups.keep_alive()
+                is_behind = audiences.advance(self._store.position())
+                audiences.keep_alive()
             except Exception as error:
                 _log_failure(error)
-                groups.end()
+                audiences.end()
                 continue
             self._stopping.wait(0 if is_behind else POLL_SECONDS)
 
@@ -135,7 +135,7 @@ def _log_failure(error: Exception) -> None:
     LOG.warning("waiting clients are sent away: %s", error, exc_info=not is_expected)
 
 
-class Group:
+class Audience:
     """Watchers at one position."""
 
     def __init__(self, position: FeedPosition) -> None:
@@ -175,33 +175,33 @@ class Group:
         self.watchers = [each for each in self.watchers if not each.is_over]
 
 
-class Groups:
-    """The groups by position. Only the thread of the hub uses them."""
+class Audiences:
+    """The audiences by position. Only the thread of the hub uses them."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
-        self._groups: dict[frozenset[tuple[int, int]], Group] = {}
+        self._audiences: dict[frozenset[tuple[int, int]], Audience] = {}
 
     def __len__(self) -> int:
-        return len(self._groups)
+        return len(self._audiences)
 
     def add(self, watchers: Iterable[Watcher]) -> None:
         for watcher in watchers:
             self._at(watcher.position).watchers.append(watcher)
 
-    def _at(self, position: FeedPosition) -> Group:
+    def _at(self, position: FeedPosition) -> Audience:
         key = _key(position)
-        if key not in self._groups:
-            self._groups[key] = Group(position)
-        return self._groups[key]
+        if key not in self._audiences:
+            self._audiences[key] = Audience(position)
+        return self._audiences[key]
 
     def end(self) -> None:
-        for group in self._groups.values():
-            group.end()
-        self._groups.clear()
+        for audience in self._audiences.values():
+            audience.end()
+        self._audiences.clear()
 
     def advance(self, newest: FeedPosition) -> bool:
-        """Tell all groups what happened until a position; whether any is still behind.
+        """Tell all audiences what happened until a position; whether any is still behind.
 
         Most watchers are up to date, and come first. Reading to the others is bounded, so that
         they delay nobody.
@@ -209,34 +209,34 @@ class Groups:
         goal = _key(newest)
         until = time.monotonic() + CATCH_UP_SECONDS_MAX
         advanced = []
-        for key, group in sorted(self._groups.items(), key=lambda pair: -len(pair[1])):
+        for key, audience in sorted(self._audiences.items(), key=lambda pair: -len(pair[1])):
             if key != goal and (not advanced or time.monotonic() < until):
-                del self._groups[key]
-                self._advance(group, newest)
-                advanced.append(group)
+                del self._audiences[key]
+                self._advance(audience, newest)
+                advanced.append(audience)
         # Only now, so that each is told one step at a time.
-        for group in advanced:
-            if group.watchers:
-                self._at(group.position).watchers += group.watchers
-        return any(key != goal for key in self._groups)
+        for audience in advanced:
+            if audience.watchers:
+                self._at(audience.position).watchers += audience.watchers
+        return any(key != goal for key in self._audiences)
 
-    def _advance(self, group: Group, newest: FeedPosition) -> None:
+    def _advance(self, audience: Audience, newest: FeedPosition) -> None:
         try:
-            group.position = self._tell(group.watchers, group.position, newest)
+            audience.position = self._tell(audience.watchers, audience.position, newest)
         except PositionGone:
-            group.reset(newest)
+            audience.reset(newest)
         except Exception as error:
             _log_failure(error)
-            group.end()
-        group.watchers = [each for each in group.watchers if not each.is_over]
+            audience.end()
+        audience.watchers = [each for each in audience.watchers if not each.is_over]
 
     def keep_alive(self) -> None:
         """Send heartbeats, end what has lasted long enough, and forget who is gone."""
         now = time.monotonic()
-        for key, group in list(self._groups.items()):
-            group.keep_alive(now)
-            if not group.watchers:
-                del self._groups[key]
+        for key, audience in list(self._audiences.items()):
+            audience.keep_alive(now)
+            if not audience.watchers:
+                del self._audiences[key]
 
 
 def _key(position: FeedPosition) -> frozenset[tuple[int, int]]:
