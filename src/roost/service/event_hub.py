@@ -208,7 +208,7 @@ class Audiences:
         """
         goal = _key(newest)
         until = time.monotonic() + CATCH_UP_SECONDS_MAX
-        advanced = []
+        advanced: list[Audience] = []
         for key, audience in sorted(self._audiences.items(), key=lambda pair: -len(pair[1])):
             if key != goal and (not advanced or time.monotonic() < until):
                 del self._audiences[key]
