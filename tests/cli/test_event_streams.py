@@ -102,7 +102,19 @@ def test_a_stream_ends_after_the_requested_time(http: httpx.Client) -> None:
     assert 0.9 < time.monotonic() - started < 5
 
 
-def test_the_number_of_waiting_clients_is_limited(http: httpx.Client) -> None:
+def test_the_number_of_waiting_clients_is_limited(tmp_path: Path) -> None:
+    limit = {"OS_ROOST__EVENT_STREAMS_MAX": "2"}
+    url = f"sqlite:///{tmp_path / 'roost.db'}"
+    with (
+        RoostServer(url, tmp_path, environment=limit) as server,
+        httpx.Client(base_url=server.url, headers=HEADERS, timeout=40) as http,
+    ):
+        fill_and_free(http)
+
+
+def fill_and_free(http: httpx.Client) -> None:
+    """Take both places, and wait until one of them is free again."""
+
     def open_stream() -> Any:
         return http.stream("GET", "/events", headers=STREAM)
 
