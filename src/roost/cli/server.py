@@ -1,7 +1,6 @@
 """The HTTP server behind `roost serve`."""
 
 import functools
-import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -13,9 +12,10 @@ from roost.cli.tables import sync_tables
 from roost.health.configuration import check_configuration, log_outcomes
 from roost.health.outcome import Outcome
 from roost.observe import exposition, logs
+from roost.server.listening import Address
 from roost.server.signals import ending_when_interrupted
 from roost.server.supervisor import INTERRUPT_SECONDS_MAX, Supervisor
-from roost.server.worker import BACKLOG, run_worker
+from roost.server.worker import run_worker
 from roost.settings import Settings, SettingsError
 from roost.store.connection.shown_url import database_name
 
@@ -26,12 +26,12 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int, thread
         _refuse_remote_noauth2(host, settings)
         remarks = _check_settings(settings)
         with _refused_address(host, port):
-            listener = _bind(host, port)
+            address = Address(host, port)
         # Here, because otherwise all workers would migrate the tables at once.
         if settings.database.sync_on_startup is not False:
             sync_tables(settings)
         with _refused_address(host, port):
-            listener.listen(BACKLOG)
+            address.claim()
         _print_banner(host, port, settings)
         try:
             logs.configure(settings)
@@ -41,7 +41,7 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int, thread
         log_outcomes(remarks)
         exposition.drop_own_gauges()
     work = functools.partial(run_worker, settings=settings, threads=threads)
-    Supervisor(work, listener, workers).run()
+    Supervisor(work, address, workers).run()
 
 
 # ---------------------------------------------------------------------------------------------
@@ -71,21 +71,6 @@ def _refused_address(host: str, port: int) -> Iterator[None]:
         yield
     except OSError as error:
         raise Failure(f"cannot listen on {_address(host, port)}: {error.strerror}") from error
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    """The socket of all workers. Until it listens, connections are refused.
-
-    It does not share its port, as granian's own sockets do: another server of the same user would
-    get some of the requests.
-    """
-    family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    listener = socket.socket(family, kind)
-    # The port is free although connections of a previous server are still being closed.
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.setblocking(False)
-    listener.bind(address)
-    return listener
 
 
 def _print_banner(host: str, port: int, settings: Settings) -> None:

@@ -4,17 +4,19 @@ It has one thread, and waits in one place for signals and for workers that end. 
 interrupts it while it holds a lock, and workers can be forked at any time.
 """
 
+import gc
 import logging
 import multiprocessing
 import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
+from roost.server.listening import Address
 from roost.server.signals import STOP_SIGNALS, arriving_signals
 
 LOG = logging.getLogger(__name__)
@@ -35,8 +37,8 @@ START_METHOD = "fork" if sys.platform == "linux" else "spawn"
 
 STOP = b"stop"
 
-# Runs in a worker, until the service stops. It gets the socket that all workers share, and the
-# connection on which STOP arrives, and which ends with the parent.
+# Runs in a worker, until the service stops. It gets the socket to listen on, and the connection on
+# which STOP arrives, and which ends with the parent.
 Work = Callable[[socket.socket, Connection], None]
 
 
@@ -44,19 +46,23 @@ class Supervisor:
     """Keeps a number of workers running until a signal stops the service."""
 
     def __init__(
-        self, work: Work, listener: socket.socket, count: int, *, start_method: str | None = None
+        self, work: Work, address: Address, count: int, *, start_method: str | None = None
     ) -> None:
         self._context = multiprocessing.get_context(start_method or START_METHOD)
         self._work = work
-        self._listener = listener
+        self._address = address
         self._places = [_Place(number + 1) for number in range(count)]
         self._stop_until: float | None = None
         self._interrupted = False
 
     def run(self) -> None:
         """Return when every worker has ended after one of `STOP_SIGNALS`."""
-        with arriving_signals() as signals, _noting_signals():
+        # What has been imported stays. The garbage collector would touch all of it in each worker,
+        # which shares the memory until then, and in each process that ends, for 0.2 seconds.
+        gc.freeze()
+        with arriving_signals() as signals:
             signals.setblocking(False)
+            _note_signals()
             try:
                 while self._stop_until is None or self._alive():
                     self._start_due_workers()
@@ -68,6 +74,9 @@ class Supervisor:
                     self._kill_late_workers()
             finally:
                 self._kill(self._alive())
+                # One more Ctrl-C must not interrupt how this process ends.
+                for number in STOP_SIGNALS:
+                    signal.signal(number, signal.SIG_IGN)
 
     # -----------------------------------------------------------------------------------------
     # Starting, and starting again
@@ -88,27 +97,36 @@ class Supervisor:
                     )
 
     def _start(self, place: "_Place") -> None:
-        receiver, sender = self._context.Pipe(duplex=False)
-        # A connection ends when nobody holds its other end. A fork copies the ends of all workers.
-        ends = [place.sender for place in self._places if place.sender is not None]
+        with self._address.listen() as listener:
+            receiver, sender = self._context.Pipe(duplex=False)
+            try:
+                with receiver:
+                    process = self._start_process(place, listener, receiver, sender)
+            except BaseException:
+                sender.close()
+                raise
+        place.occupy(process, sender)
+        LOG.info("worker %d started with process id %d", place.number, process.pid)
+
+    def _start_process(
+        self, place: "_Place", listener: socket.socket, receiver: Connection, sender: Connection
+    ) -> BaseProcess:
+        # A connection ends when nobody holds its other end. A fork copies those of all workers.
+        senders = [each.sender for each in self._places if each.sender is not None]
         forked = self._context.get_start_method() == "fork"
-        process = self._context.Process(  # type: ignore[attr-defined]
+        inherited = [self._address, sender, *senders] if forked else []
+        process: BaseProcess = self._context.Process(  # type: ignore[attr-defined]
             target=_enter_worker,
-            args=(self._work, self._listener, receiver, [sender, *ends] if forked else []),
+            args=(self._work, listener, receiver, inherited),
             name=f"worker-{place.number}",
         )
         # Blocked signals stay blocked in the worker: it waits for them in a thread.
         signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         try:
             process.start()
-        except BaseException:
-            sender.close()
-            raise
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
-            receiver.close()
-        place.occupy(process, sender)
-        LOG.info("worker %d started with process id %d", place.number, process.pid)
+        return process
 
     def _note_ended_workers(self) -> None:
         for place in self._places:
@@ -137,8 +155,7 @@ class Supervisor:
         self._interrupted = self._interrupted or received is signal.SIGINT
         LOG.info("%s: stopping, workers have %g s to finish", received.name, seconds)
         if self._stop_until is None:
-            # Connections are refused as soon as the workers have closed theirs.
-            self._listener.close()
+            self._address.close()
             for place in self._alive():
                 # A worker that has just died has closed its end.
                 with suppress(OSError):
@@ -211,27 +228,25 @@ class _Place:
         return pause
 
 
-@contextmanager
-def _noting_signals() -> Iterator[None]:
-    """Signals have handlers that do nothing, so their numbers arrive and nothing is interrupted.
-
-    They stay until the process ends, or one more Ctrl-C would interrupt how it ends.
-    """
+def _note_signals() -> None:
+    """Install handlers that do nothing, so that numbers arrive and nothing is interrupted."""
     for number in STOP_SIGNALS:
         # nohup ignores SIGHUP, and means it.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
-    yield
 
 
 def _enter_worker(
-    work: Work, listener: socket.socket, receiver: Connection, inherited: Sequence[Connection]
+    work: Work,
+    listener: socket.socket,
+    receiver: Connection,
+    inherited: Sequence[Address | Connection],
 ) -> None:
     signal.set_wakeup_fd(-1)
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
-    for connection in inherited:
-        connection.close()
+    for each in inherited:
+        each.close()
     work(listener, receiver)
 
 

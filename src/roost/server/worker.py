@@ -1,4 +1,4 @@
-"""A worker process: one server of granian on the socket that all workers share."""
+"""A worker process: one server of granian on a socket of its own."""
 
 import _thread
 import ctypes
@@ -20,11 +20,9 @@ from granian.server import Server
 from roost.api.http.messages import Application
 from roost.assembly import LazyApplication, build_application
 from roost.observe import logs
+from roost.server.listening import BACKLOG
 from roost.server.signals import STOP_SIGNALS
 from roost.settings import Settings
-
-# How many connections may wait until a worker accepts them.
-BACKLOG = 1024
 
 # See prctl(2).
 _PR_SET_PDEATHSIG = 1
