@@ -44,8 +44,10 @@ class Address:
             worker_socket.bind(self._reserved.getsockname())
             worker_socket.listen(BACKLOG)
             if not self._is_claimed:
-                # Nobody accepts connections on this one. It keeps the address, and stops listening.
+                # Nobody accepts connections on this one. It stops listening, and keeps the address
+                # even while no worker is left.
                 self._reserved.shutdown(socket.SHUT_RDWR)
+                self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
                 self._is_claimed = True
         except OSError:
             worker_socket.close()

@@ -243,6 +243,8 @@ def _enter_worker(
     inherited: Sequence[Address | Connection],
 ) -> None:
     signal.set_wakeup_fd(-1)
+    # Starting a process other than by a fork may have unblocked them.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     for each in inherited:
