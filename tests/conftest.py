@@ -25,6 +25,8 @@ PATH_MARKS = {
     "deployment": "process",
     "faults": "server",
     "generated": "process",
+    "hostile/test_signals.py": "process",
+    "hostile/test_workers.py": "process",
     "keystone": "process",
     "stateful": "slow",
     "suites": "process",

@@ -98,7 +98,7 @@ class TestUnits:
                     accept(words[1:])
 
     def test_systemd_waits_longer_than_the_workers(self, name: str) -> None:
-        from roost.cli.server import STOP_SECONDS_MAX
+        from roost.server.supervisor import STOP_SECONDS_MAX
 
         mercy = re.search(r"worker-reload-mercy = (\d+)", (DEPLOY / "uwsgi.ini").read_text())
         assert mercy is not None

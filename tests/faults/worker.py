@@ -9,13 +9,14 @@ show that the fault test notices it.
 import os
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 from roost.assembly import Application
-from roost.cli import server
 from roost.cli.main import roost as program
+from roost.server import worker
 from roost.settings import Settings
 from roost.store.feed import writer
 from tests.faults.breaks import BREAKS
@@ -55,16 +56,16 @@ def prepare() -> None:
 
 
 # Saved before it is replaced: in a forked process it is replaced already.
-_load_worker = server.load_worker
+_load_worker = worker.load_worker
 
 
-def load_worker(settings: Settings) -> Application:
+def load_worker(settings: Settings, stopping: threading.Event) -> Application:
     prepare()
-    return _load_worker(settings)
+    return _load_worker(settings, stopping)
 
 
 def main() -> None:
-    server.load_worker = load_worker
+    worker.load_worker = load_worker
     program(["serve", *sys.argv[1:]], prog_name="roost")
 
 

@@ -1,96 +1,47 @@
 """The HTTP server behind `roost serve`."""
 
 import functools
-import signal
-import socket
-import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from granian.constants import Interfaces
-from granian.log import LogLevels
-from granian.server import Server
 from rich.console import Console
 
 from roost.api.access.authentication import is_loopback
-from roost.api.http.messages import Application
-from roost.assembly import LazyApplication, build_application
 from roost.cli.output import BadInput, Failure
 from roost.cli.tables import sync_tables
 from roost.health.configuration import check_configuration, log_outcomes
 from roost.health.outcome import Outcome
 from roost.observe import exposition, logs
+from roost.server.listening import Address
+from roost.server.signals import ending_when_interrupted
+from roost.server.supervisor import INTERRUPT_SECONDS_MAX, Supervisor
+from roost.server.worker import run_worker
 from roost.settings import Settings, SettingsError
 from roost.store.connection.shown_url import database_name
 
-# How long after SIGTERM a worker may go on to finish its requests.
-STOP_SECONDS_MAX = 30
-
-_STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
-
 
 def run_server(settings: Settings, *, host: str, port: int, workers: int, threads: int) -> None:
-    """Serve until SIGTERM or Ctrl-C, then finish the requests that are in flight."""
-    _refuse_remote_noauth2(host, settings)
-    remarks = _check_settings(settings)
-    _refuse_taken_port(host, port)
-    # Here, because otherwise all workers would migrate the tables at once.
-    if settings.database.sync_on_startup is not False:
-        sync_tables(settings)
-    _print_banner(host, port, settings)
-    try:
-        logs.configure(settings)
-    except SettingsError as error:
-        # The check before has opened no file.
-        raise BadInput(str(error)) from error
-    log_outcomes(remarks)
-    exposition.drop_own_gauges()
-    server = Server(
-        "roost.wsgi:application",
-        address=host,
-        port=port,
-        interface=Interfaces.WSGI,
-        workers=workers,
-        blocking_threads=threads,
-        websockets=False,
-        workers_kill_timeout=STOP_SECONDS_MAX,
-        respawn_failed_workers=True,
-        log_level=LogLevels.error,
-    )
-    server.serve(target_loader=functools.partial(load_worker, settings), wrap_loader=False)
-
-
-def load_worker(settings: Settings) -> Application:
-    """What each worker process serves. It inherits no connection: the parent has none open."""
-    # Ctrl-C in a terminal reaches the workers as well as the parent, which then stops them with
-    # SIGTERM. A worker of granian that gets both may hang until it is killed.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    logs.configure(settings)
-    stopping = stopping_event()
-    return LazyApplication(
-        functools.partial(build_application, settings=settings, sync=False, stopping=stopping)
-    )
-
-
-def stopping_event() -> threading.Event:
-    """An event that the first SIGTERM or SIGINT sets. Must be called in the main thread.
-
-    The HTTP server installs its own handlers for these signals, which replace all others. But
-    Python also writes the number of each handled signal to the wakeup socket, if there is one.
-    """
-    stopping = threading.Event()
-    reader, writer = socket.socketpair()
-    writer.setblocking(False)
-    signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-
-    def wait_for_signals() -> None:
-        # Runs as long as the process: the sockets must stay open for later signals.
-        with reader, writer:
-            while numbers := reader.recv(64):
-                if _STOP_SIGNALS.intersection(numbers):
-                    stopping.set()
-
-    threading.Thread(target=wait_for_signals, name="stopping", daemon=True).start()
-    return stopping
+    """Serve until a signal: SIGTERM lets requests in flight finish, Ctrl-C hardly waits."""
+    with ending_when_interrupted(INTERRUPT_SECONDS_MAX):
+        _refuse_remote_noauth2(host, settings)
+        remarks = _check_settings(settings)
+        with _refused_address(host, port):
+            address = Address(host, port)
+        # Here, because otherwise all workers would migrate the tables at once.
+        if settings.database.sync_on_startup is not False:
+            sync_tables(settings)
+        with _refused_address(host, port):
+            address.claim()
+        _print_banner(host, port, settings)
+        try:
+            logs.configure(settings)
+        except SettingsError as error:
+            # The check before has opened no file.
+            raise BadInput(str(error)) from error
+        log_outcomes(remarks)
+        exposition.drop_own_gauges()
+    work = functools.partial(run_worker, settings=settings, threads=threads)
+    Supervisor(work, address, workers).run()
 
 
 # ---------------------------------------------------------------------------------------------
@@ -114,14 +65,10 @@ def _check_settings(settings: Settings) -> Sequence[Outcome]:
         raise BadInput(str(error)) from error
 
 
-def _refuse_taken_port(host: str, port: int) -> None:
-    # The server would share the port with another server of the same user, and each would get some
-    # of the requests.
+@contextmanager
+def _refused_address(host: str, port: int) -> Iterator[None]:
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
+        yield
     except OSError as error:
         raise Failure(f"cannot listen on {_address(host, port)}: {error.strerror}") from error
 

@@ -1,0 +1,54 @@
+"""Signals as bytes that arrive, not as code that runs in the middle of other code."""
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# What ends the service. A terminal that is closed hangs up.
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@contextmanager
+def arriving_signals() -> Iterator[socket.socket]:
+    """A socket that gets the number of each signal with a handler in Python. Main thread only.
+
+    The numbers arrive even while the main thread cannot run its handlers.
+    """
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    previous = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    try:
+        with reader, writer:
+            yield reader
+    finally:
+        signal.set_wakeup_fd(previous)
+
+
+@contextmanager
+def ending_when_interrupted(seconds: float) -> Iterator[None]:
+    """Let Ctrl-C end the block by `KeyboardInterrupt`, or the process if that takes too long.
+
+    Python raises `KeyboardInterrupt` between two of its instructions. A single one may take half a
+    minute: to look up the host of a database, or to wait until another process unlocks a file.
+    """
+    over = threading.Event()
+
+    def watch(signals: socket.socket) -> None:
+        while numbers := signals.recv(64):
+            if signal.SIGINT in numbers and not over.wait(seconds):
+                os._exit(1)
+
+    with arriving_signals() as signals:
+        watcher = threading.Thread(target=watch, args=[signals], name="interrupts", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            # Before worker processes are forked: a fork copies locks, but not the threads that hold
+            # them.
+            signals.shutdown(socket.SHUT_RD)
+            watcher.join()

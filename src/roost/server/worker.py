@@ -1,0 +1,142 @@
+"""A worker process: one server of granian on a socket of its own."""
+
+import _thread
+import ctypes
+import functools
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+from granian._granian import SocketHolder
+from granian.constants import Interfaces
+from granian.log import LogLevels
+from granian.server import Server
+
+from roost.api.http.messages import Application
+from roost.assembly import LazyApplication, build_application
+from roost.observe import logs
+from roost.server.listening import BACKLOG
+from roost.server.signals import STOP_SIGNALS
+from roost.settings import Settings
+
+# See prctl(2).
+_PR_SET_PDEATHSIG = 1
+
+
+def run_worker(
+    listener: socket.socket, connection: Connection, *, settings: Settings, threads: int
+) -> None:
+    """Serve the API until the parent says so on the connection, or dies."""
+    stopping = threading.Event()
+    obey(connection, stopping)
+    serve_here(
+        functools.partial(load_worker, settings, stopping),
+        listener,
+        interface=Interfaces.WSGI,
+        threads=threads,
+    )
+
+
+def load_worker(settings: Settings, stopping: threading.Event) -> Application:
+    """What each worker process serves. It inherits no connection: the parent has none open."""
+    logs.configure(settings)
+    return LazyApplication(
+        functools.partial(build_application, settings=settings, sync=False, stopping=stopping)
+    )
+
+
+# ---------------------------------------------------------------------------------------------
+# Stopping
+
+
+def obey(connection: Connection, stopping: threading.Event) -> None:
+    """Stop when the parent says so or on SIGTERM, and end at once when the parent is dead.
+
+    `STOP_SIGNALS` must be blocked. Ctrl-C in a terminal reaches workers, too, but it is the parent
+    that decides. Stopping sets `stopping`, then lets the server finish its requests.
+    """
+    _die_with_parent()
+    # So that the main thread notices it, even while it waits for a lock.
+    signal.signal(signal.SIGURG, lambda *_: None)
+    once = threading.Lock()
+
+    def stop() -> None:
+        # The server cannot be told twice: it might wait for itself.
+        if not once.acquire(blocking=False):
+            return
+        stopping.set()
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            # The server does not listen yet.
+            os._exit(0)
+        # Runs the server's own handler in the main thread.
+        _thread.interrupt_main(signal.SIGTERM)
+        main = threading.main_thread().ident
+        assert main is not None
+        signal.pthread_kill(main, signal.SIGURG)
+
+    def wait_for_parent() -> None:
+        # It may still die after it has said so.
+        while True:
+            try:
+                connection.recv_bytes()
+            except (EOFError, OSError):
+                os._exit(1)
+            stop()
+
+    def wait_for_signals() -> None:
+        while signal.sigwait(STOP_SIGNALS) is not signal.SIGTERM:
+            pass
+        stop()
+
+    for wait in (wait_for_parent, wait_for_signals):
+        threading.Thread(target=wait, name=wait.__name__, daemon=True).start()
+
+
+def _die_with_parent() -> None:
+    """Let the kernel kill this process when its parent dies, even if it hangs or is stopped.
+
+    Only Linux does. Elsewhere, and if the parent is dead already, the connection ends.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+# ---------------------------------------------------------------------------------------------
+# The server
+
+
+def serve_here(
+    load: Callable[[], Any], listener: socket.socket, *, interface: Interfaces, threads: int
+) -> None:
+    """Run one worker of granian in this process, until it gets SIGTERM."""
+    server = _ServerInThisProcess(
+        listener,
+        interface=interface,
+        # With an asynchronous interface it is the application that has threads.
+        blocking_threads=threads if interface is Interfaces.WSGI else 1,
+        websockets=False,
+        log_level=LogLevels.error,
+    )
+    server.serve(target_loader=load, wrap_loader=False)
+
+
+class _ServerInThisProcess(Server):  # type: ignore[misc,valid-type]
+    """granian's server without its parent process, which gives up when workers die repeatedly.
+
+    test_workers.py pins what this relies on of granian.
+    """
+
+    def __init__(self, listener: socket.socket, **options: Any) -> None:
+        super().__init__("roost", backlog=BACKLOG, **options)
+        self._listener = listener
+
+    def _serve(self, spawn_target: Callable[..., None], target_loader: Callable[..., Any]) -> None:
+        # The socket is granian's from now on: it closes it when it stops.
+        self._shd = SocketHolder(self._listener.detach(), False, BACKLOG)  # type: ignore[call-arg]
+        self._sso = None
+        self._spawn_worker(0, spawn_target, target_loader).inner.run()
