@@ -21,6 +21,7 @@ from roost.operations.events import (
     current_position,
     read_events,
 )
+from roost.quoting import quote_value
 from roost.service.service import Roost
 from roost.uuids import canonical_uuid
 
@@ -65,7 +66,9 @@ def _parse_kinds(names: Sequence[str]) -> frozenset[EventKind]:
     if unknown:
         raise HttpError(
             400,
-            query_string.INVALID.format(f"{unknown[0]!r} is no 'kind', expected one of {known}"),
+            query_string.INVALID.format(
+                f"{quote_value(unknown[0])} is no 'kind', expected one of {known}"
+            ),
         )
     return frozenset(map(EventKind, names))
 
