@@ -10,7 +10,7 @@ from typing import Any
 from roost.api.http_error import HttpError
 from roost.api.parsing.validation import validate
 from roost.api.schemas import Schema
-from roost.api.schemas.bounds import VALUES_MAX
+from roost.api.schemas.bounds import ESCAPES_MAX, VALUES_MAX
 from roost.quoting import quote_value
 
 INVALID = "JSON does not validate: {}"
@@ -24,7 +24,7 @@ INTEGER_64_MAX = 2**63 - 1
 _UNSTORABLE_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
-# The body is searched for commas in steps, between which other threads may run.
+# Values are counted in steps, between which other threads may run.
 _STEP_BYTES = 1024 * 1024
 
 
@@ -52,17 +52,23 @@ def read(
 
 
 def _refuse_many_values(body: bytes, values_max: int) -> None:
-    """Refuse a body with very many values before they are parsed.
+    """Refuse a body with very many values, or escapes in its strings, before they are parsed.
 
-    There is a comma between any two values of an object or an array. A comma in a string counts
-    too, but no request has so many.
+    Each value but the first is after a comma, a bracket or a brace. Those within strings count too,
+    but no request has so many.
     """
-    count = 0
+    values = escapes = 0
     for start in range(0, len(body), _STEP_BYTES):
-        count += body.count(b",", start, start + _STEP_BYTES)
-        if count > values_max:
-            reason = f"the body has too many values, expected at most {values_max} commas"
-            raise HttpError(400, INVALID.format(reason))
+        end = start + _STEP_BYTES
+        values += sum(body.count(sign, start, end) for sign in (b",", b"[", b"{"))
+        escapes += body.count(b"\\", start, end)
+        if values > values_max or escapes > ESCAPES_MAX:
+            most = (
+                f"values, expected at most {values_max}"
+                if values > values_max
+                else f"escapes, expected at most {ESCAPES_MAX}"
+            )
+            raise HttpError(400, INVALID.format(f"the body has too many {most}"))
 
 
 def decode(body: bytes) -> Any:

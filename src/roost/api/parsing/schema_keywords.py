@@ -103,7 +103,7 @@ def _additional_properties(
     )
     if not extra:
         return
-    names = quote_names(map(repr, extra))
+    names = quote_names(map(quote_value, extra))
     if patterns:
         verb = "does" if len(extra) == 1 else "do"
         expected = ", ".join(map(repr, sorted(patterns)))

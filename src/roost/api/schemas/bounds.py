@@ -36,7 +36,9 @@ PROVIDERS_MAX = 10_000
 
 # -- bodies as a whole -------------------------------------------------------------------------
 
-# Values in a body, which are counted before it is parsed.
+# Values in a body, keys not included. They are counted before it is parsed.
 VALUES_MAX = 25_000
 # The same where a body holds many consumers.
 VALUES_OF_CONSUMERS_MAX = 250_000
+# Backslashes in a body. A megabyte of text in any script has fewer.
+ESCAPES_MAX = 1_000_000
