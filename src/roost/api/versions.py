@@ -82,8 +82,11 @@ HEADER_LENGTH_MAX = 4096
 def negotiate(header: str | None) -> Version:
     """The version that the header asks for; without one, the oldest."""
     if header is not None and len(header) > HEADER_LENGTH_MAX:
-        reason = f"the header has more than {HEADER_LENGTH_MAX} characters"
-        raise HttpError(400, f"Invalid microversion: {reason}: {quote(header)}")
+        raise HttpError(
+            400,
+            f"Invalid microversion: invalid version string: {quote(header)}; the header has "
+            f"{len(header)} characters, expected at most {HEADER_LENGTH_MAX}",
+        )
     return _negotiate(header)
 
 

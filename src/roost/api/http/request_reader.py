@@ -28,7 +28,6 @@ def check_content_type(request: falcon.Request) -> None:
     """Refuse a body that is not JSON."""
     sent = request.content_type
     if (sent or "").partition(";")[0].strip().lower() != JSON:
-        # In a sentence even without a media type, as in Placement: it is then None.
         raise HttpError(415, f"The media type {quote(str(sent))} is not supported, use {JSON}")
 
 
