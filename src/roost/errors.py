@@ -45,6 +45,8 @@ layer maps classes to statuses and codes in one table (`api/http/error_table.py`
 
 from collections.abc import Iterable
 
+from roost.quoting import quote, quote_names
+
 
 class RoostError(Exception):
     """Something was refused."""
@@ -59,7 +61,7 @@ class UnknownResourceClass(BadRequest):
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = tuple(sorted(names))
-        super().__init__(f"No such resource class {', '.join(self.names)}.")
+        super().__init__(f"No such resource class {quote_names(self.names)}.")
 
 
 class UnknownTrait(BadRequest):
@@ -67,7 +69,7 @@ class UnknownTrait(BadRequest):
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = tuple(sorted(names))
-        self.listed = ", ".join(self.names)
+        self.listed = quote_names(self.names)
         super().__init__(f"No such trait(s): {self.listed}.")
 
 
@@ -99,8 +101,8 @@ class UnstorableText(BadRequest):
 
     def __init__(self, field: str = "", text: str = "") -> None:
         super().__init__(
-            f"The database cannot hold the {field} '{text}': the character '{max(text)}' is not in "
-            "its character set."
+            f"The database cannot hold the {field} '{quote(text)}': the character '{max(text)}' is "
+            "not in its character set."
             if text
             else type(self).__doc__
         )
@@ -117,7 +119,7 @@ class NotFound(RoostError):
 class ProviderNotFound(NotFound):
     def __init__(self, uuid: str) -> None:
         self.uuid = uuid
-        super().__init__(f"No resource provider with uuid {uuid} found")
+        super().__init__(f"No resource provider with uuid {quote(uuid)} found")
 
 
 class InventoryNotFound(NotFound):
@@ -125,26 +127,27 @@ class InventoryNotFound(NotFound):
         self.resource_class = resource_class
         self.provider_uuid = provider_uuid
         super().__init__(
-            f"No inventory of class {resource_class} found for resource provider {provider_uuid}"
+            f"No inventory of class {quote(resource_class)} found for resource provider "
+            f"{quote(provider_uuid)}"
         )
 
 
 class ResourceClassNotFound(NotFound):
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"No such resource class {name}.")
+        super().__init__(f"No such resource class {quote(name)}.")
 
 
 class TraitNotFound(NotFound):
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"No such trait(s): {name}.")
+        super().__init__(f"No such trait(s): {quote(name)}.")
 
 
 class ConsumerNotFound(NotFound):
     def __init__(self, uuid: str) -> None:
         self.uuid = uuid
-        super().__init__(f"No allocations for consumer '{uuid}'")
+        super().__init__(f"No allocations for consumer '{quote(uuid)}'")
 
 
 class Conflict(RoostError):
@@ -189,7 +192,7 @@ class InventoryInUse(Conflict):
         self.resource_classes = tuple(resource_classes)
         self.provider_uuid = provider_uuid
         super().__init__(
-            f"Inventory for '{', '.join(self.resource_classes)}' on resource provider "
+            f"Inventory for '{quote_names(self.resource_classes)}' on resource provider "
             f"'{provider_uuid}' in use."
         )
 

@@ -24,6 +24,7 @@ MISSING_INVENTORY = re.compile(
 CLASS_NAME = re.compile(r"^[A-Z0-9_]+$")
 STRICTNESS = re.compile(
     r",\s*'(additionalProperties': False|minimum': -3\.40282e\+38|maxLength': 36"
+    r"|max(Items|Properties)': \d+"
     r"|pattern': '[^']*')|\s"
 )
 

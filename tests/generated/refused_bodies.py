@@ -3,7 +3,7 @@
 from tests.generated.refusal import JSON, claim, consumer, inventory, provider, refusal, vcpu
 from tests.generated.small_world import CN1, CN2, CONSUMER_NEW, GENERATIONS, SPARE, consumer_body
 
-_DEEP = 100_000
+_DEEP = 20_000
 _VCPU_1 = '{"VCPU": {"total": 1}}'
 
 JSON_REFUSALS = (

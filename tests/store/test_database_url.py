@@ -127,6 +127,7 @@ def test_the_driver_that_is_installed_serves_the_url(
         ("sqlite:////x.db?mode=ro", "the driver pysqlite knows no parameter mode"),
         ("sqlite:///file:/x?uri=true&mode=memory", "mode is memory: expected a database that"),
         ("sqlite:////x.db?timeout=x", "timeout is x: expected a number above 0"),
+        ("sqlite:////x.db?timeout=nan", "timeout is nan: expected a number above 0"),
         ("sqlite:////x.db?isolation_level=x", "isolation_level is set by roost"),
     ],
 )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import microversion_parse
 
 from roost.api.http_error import HttpError
+from roost.quoting import quote
 
 HEADER = "openstack-api-version"
 SERVICE = "placement"
@@ -74,19 +75,33 @@ VERSION_MIN = Version(1, 0)
 VERSION_MAX = Version(1, len(VERSIONS) - 1)
 
 
-# Parsing is slow, and clients send the same few headers again and again.
-@functools.lru_cache(maxsize=256)
+# Of the header. One that names the versions of all services of OpenStack is shorter.
+HEADER_LENGTH_MAX = 4096
+
+
 def negotiate(header: str | None) -> Version:
     """The version that the header asks for; without one, the oldest."""
+    if header is not None and len(header) > HEADER_LENGTH_MAX:
+        raise HttpError(
+            400,
+            f"Invalid microversion: invalid version string: {quote(header)}; the header has "
+            f"{len(header)} characters, expected at most {HEADER_LENGTH_MAX}",
+        )
+    return _negotiate(header)
+
+
+# Parsing is slow, and clients send the same few headers again and again.
+@functools.lru_cache(maxsize=256)
+def _negotiate(header: str | None) -> Version:
     headers = {} if header is None else {HEADER: header}
     try:
         found = microversion_parse.extract_version(headers, SERVICE, _NAMES)
     except TypeError as error:
-        raise HttpError(400, f"Invalid microversion: {error}") from None
+        raise HttpError(400, f"Invalid microversion: {quote(str(error))}") from None
     except ValueError as error:
         raise HttpError(
             406,
-            f"Invalid microversion: {error}",
+            f"Invalid microversion: {quote(str(error))}",
             extra={"max_version": str(VERSION_MAX), "min_version": str(VERSION_MIN)},
         ) from None
     return Version(found.major, found.minor)

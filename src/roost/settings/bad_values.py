@@ -1,5 +1,6 @@
 """Values that cannot be used: each is one line with section, option, value and what is expected."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from oslo_config import cfg, types
@@ -29,14 +30,14 @@ def check_values(
     """Raise `SettingsError` for the first of these options whose value cannot be used."""
     for section, some in options.items():
         for option in some:
-            group = None if section == "DEFAULT" else section
+            values = configuration if section == "DEFAULT" else configuration[section]
             try:
-                if group is None:
-                    configuration[option.dest]
-                else:
-                    configuration[group][option.dest]
+                value = values[option.dest]
             except (cfg.Error, ValueError) as error:
                 raise _as_written(section, option, sources) from error
+            # oslo.config takes `nan` and `inf` for numbers, and `nan` is within all bounds.
+            if isinstance(value, float) and not math.isfinite(value):
+                raise _as_written(section, option, sources)
 
 
 def _as_written(section: str, option: cfg.Opt, sources: Sources) -> SettingsError:

@@ -6,6 +6,7 @@ from roost.api.http.error_wording import ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.parsing import bodies
 from roost.api.parsing.allocations import check_consumer_uuid, parse_consumer, parse_consumers
+from roost.api.schemas import bounds
 from roost.api.versions import Version
 from roost.errors import (
     CapacityExceeded,
@@ -73,7 +74,7 @@ def put(roost: Roost, request: Request, consumer_uuid: str) -> Reply:
 
 
 def post(roost: Roost, request: Request) -> Reply:
-    body = bodies.read(request.body, request.body_schema)
+    body = bodies.read(request.body, request.body_schema, values_max=bounds.VALUES_OF_CONSUMERS_MAX)
     changes = parse_consumers(body, request.version, as_stored=roost.as_stored)
     with reword_errors(POST_WORDINGS):
         replace_allocations(roost, changes=changes)

@@ -13,6 +13,7 @@ from roost.api.schemas.events import WAIT_SECONDS_MAX
 from roost.model import Event, EventKind
 from roost.operations.events import current_position, read_events
 from roost.operations.watching import watch_events
+from roost.quoting import quote_value
 from roost.service.service import Roost
 from roost.service.watcher import EventFilter, WriteEvents
 from roost.uuids import canonical_uuid
@@ -70,7 +71,9 @@ def _parse_kinds(names: Sequence[str]) -> frozenset[EventKind]:
     if unknown:
         raise HttpError(
             400,
-            query_string.INVALID.format(f"{unknown[0]!r} is no 'kind', expected one of {known}"),
+            query_string.INVALID.format(
+                f"{quote_value(unknown[0])} is no 'kind', expected one of {known}"
+            ),
         )
     return frozenset(map(EventKind, names))
 

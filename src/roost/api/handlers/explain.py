@@ -17,6 +17,7 @@ from roost.api.parsing import bodies, candidate_query, query_string
 from roost.api.versions import VERSION_MAX
 from roost.errors import ProviderNotFound
 from roost.operations.candidates import explain_candidates
+from roost.quoting import quote
 from roost.reasons import Explanation, ProviderMiss, Rule, Stage, TreeReason
 from roost.service.service import Roost
 from roost.uuids import canonical_uuid, is_uuid
@@ -55,7 +56,7 @@ def _parse_tree(text: str | None) -> str | None:
     if text is None:
         return None
     if not is_uuid(text):
-        reason = f"Expected 'tree' parameter to be a format of uuid. Got: {text}"
+        reason = f"Expected 'tree' parameter to be a format of uuid. Got: {quote(text)}"
         raise HttpError(400, query_string.INVALID.format(reason), ErrorCode.QUERY_BAD_VALUE)
     return canonical_uuid(text)
 

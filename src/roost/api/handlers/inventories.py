@@ -28,6 +28,7 @@ from roost.operations.inventories import (
     update_inventory,
 )
 from roost.operations.providers import read_provider
+from roost.quoting import quote
 from roost.service.service import Roost
 
 LIST_WORDINGS: ErrorWordings = {
@@ -163,7 +164,7 @@ def _show_one(
     location: str | None = None,
 ) -> Reply:
     if resource_class not in found.inventories:
-        raise HttpError(404, f"No inventory of class {resource_class} for {uuid}")
+        raise HttpError(404, f"No inventory of class {quote(resource_class)} for {quote(uuid)}")
     shown = _render(found.inventories[resource_class])
     return Reply(
         status=status,

@@ -7,6 +7,7 @@ from roost.api.http_error import ErrorCode
 from roost.api.parsing import bodies
 from roost.api.parsing.allocations import parse_consumers
 from roost.api.parsing.inventories import parse_providers
+from roost.api.schemas import bounds
 from roost.errors import (
     InventoryInUse,
     ProviderGenerationConflict,
@@ -33,7 +34,7 @@ WORDINGS: ErrorWordings = {
 
 
 def post(roost: Roost, request: Request) -> Reply:
-    body = bodies.read(request.body, request.body_schema)
+    body = bodies.read(request.body, request.body_schema, values_max=bounds.VALUES_OF_CONSUMERS_MAX)
     with reword_errors(WORDINGS):
         reshape(
             roost,

@@ -22,6 +22,7 @@ from roost.operations.traits import (
     read_traits,
     replace_traits,
 )
+from roost.quoting import quote
 from roost.service.service import Roost
 
 _CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
@@ -58,13 +59,14 @@ def _parse_name(parameters: Parameters) -> tuple[frozenset[str] | None, str | No
         return None, None
     operator, colon, value = text.partition(":")
     if colon and operator == "in":
+        query_string.refuse_many("name", [value])
         return frozenset(value.split(",")), None
     if colon and operator == "startswith":
         return None, value
     raise HttpError(
         400,
         "Badly formatted name parameter. Expected name query string parameter in form: "
-        f'?name=[in|startswith]:[name1,name2|prefix]. Got: "{text}"',
+        f'?name=[in|startswith]:[name1,name2|prefix]. Got: "{quote(text)}"',
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from roost.api.http.error_wording import ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.parsing import query_string
+from roost.api.schemas.usages import PROJECT_LENGTH_MAX
 from roost.api.versions import Version
 from roost.errors import ProviderNotFound
 from roost.model import ConsumerTypeUsage, Resources
@@ -34,8 +35,10 @@ def get(roost: Roost, request: Request) -> Reply:
 def project_of(request: Request) -> str | None:
     """The project that a request asks about: policy may allow its readers."""
     values = query_string.split(request.query_string).get("project_id", ())
-    # Policy and handler must speak of the same project, so a repeated parameter names none.
-    return values[0] if len(values) == 1 else None
+    # Policy and handler must speak of the same project, so a repeated parameter names none. Nor
+    # does a text that no project has as its id: the policy keeps its decisions for a while.
+    is_one = len(values) == 1 and len(values[0]) <= PROJECT_LENGTH_MAX
+    return values[0] if is_one else None
 
 
 def render(

@@ -14,6 +14,7 @@ import msgspec
 
 from roost.api.http.messages import HTML, JSON, PLAIN, REQUEST_ID, Environ, StartResponse
 from roost.api.http_error import HttpError
+from roost.quoting import MORE, quote
 
 EXPLANATIONS = {
     400: "The server could not comply with the request since it is either malformed or otherwise "
@@ -37,6 +38,9 @@ EXPLANATIONS = {
 # For these statuses the text has no spaces after the message, and one before the blank line.
 _PAIRED = {405, 406, 415}
 
+# Of the message of an error, in UTF-8.
+MESSAGE_BYTES_MAX = 6000
+
 
 class RequestFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What explanations quote of the request."""
@@ -53,12 +57,27 @@ def new_request_id() -> str:
 def detail(error: HttpError, facts: RequestFacts) -> str:
     """The explanation of the status, a blank line, and the message on one line."""
     explanation = EXPLANATIONS[error.status].format(
-        method=facts.method, accept=facts.accept, content_type=facts.content_type
+        method=quote(facts.method),
+        accept=quote(facts.accept),
+        content_type=None if facts.content_type is None else quote(facts.content_type),
     )
-    message = error.message.replace("\n", " ")
+    message = _cut(error.message.replace("\n", " "))
     if error.status in _PAIRED:
         return f"{explanation} \n\n {message}"
     return f"{explanation}\n\n {message}  "
+
+
+def _cut(message: str) -> str:
+    """The message; of one that is very long after all, the beginning.
+
+    Whoever quotes a request in an error cuts it short. This is for those who forgot.
+    """
+    if len(message) * 4 <= MESSAGE_BYTES_MAX:
+        return message
+    data = message.encode(errors="replace")
+    if len(data) <= MESSAGE_BYTES_MAX:
+        return message
+    return data[:MESSAGE_BYTES_MAX].decode(errors="ignore") + MORE
 
 
 def render(

@@ -12,6 +12,7 @@ from roost.api.http import error_table
 from roost.api.http_error import ErrorCode, HttpError
 from roost.errors import RoostError
 from roost.model import Value
+from roost.quoting import quote
 
 
 class ErrorWording(Value, frozen=True, kw_only=True):
@@ -34,8 +35,9 @@ def reword_errors(wordings: ErrorWordings, **values: str) -> Iterator[None]:
         found = next(wordings[kind] for kind in type(error).__mro__ if kind in wordings)
         wording = ErrorWording(sentence=found) if isinstance(found, str) else found
         entry = error_table.entry_for(error)
+        quoted = {name: quote(value) for name, value in values.items()}
         raise HttpError(
             wording.status or entry.status,
-            wording.sentence.format(error=error, **values),
+            wording.sentence.format(error=error, **quoted),
             wording.code or entry.code,
         ) from error

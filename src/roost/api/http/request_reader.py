@@ -7,9 +7,13 @@ from roost.api.http.messages import EVENTS, HTML, JSON, PLAIN, Request
 from roost.api.http_error import HttpError
 from roost.api.schemas import Schema
 from roost.api.versions import Version
+from roost.quoting import quote
 
 # Far more than any honest request needs. The whole body is held in memory.
 BODY_BYTES_MAX = 64 * 1024 * 1024
+
+# Of the header. The longest that browsers send has a few hundred.
+_ACCEPT_LENGTH_MAX = 4096
 
 
 def check_length(request: falcon.Request) -> None:
@@ -25,11 +29,15 @@ def check_content_type(request: falcon.Request) -> None:
     """Refuse a body that is not JSON."""
     sent = request.content_type
     if (sent or "").partition(";")[0].strip().lower() != JSON:
-        raise HttpError(415, f"The media type {sent} is not supported, use {JSON}")
+        raise HttpError(415, f"The media type {quote(str(sent))} is not supported, use {JSON}")
 
 
 def check_accept(request: falcon.Request, media_types: tuple[str, ...]) -> None:
     """Refuse a client that accepts none of the media types that a route can answer with."""
+    if _is_accept_long(request):
+        raise HttpError(
+            400, f"accept header is too long, expected at most {_ACCEPT_LENGTH_MAX} characters"
+        )
     if not any(map(request.client_accepts, media_types)):
         raise HttpError(406, f"Only {' and '.join(media_types)} is provided")
 
@@ -78,7 +86,14 @@ def _read_body(request: falcon.Request) -> bytes:
 
 def error_media_type(request: falcon.Request) -> str:
     """The media type in which the client wants errors."""
+    if _is_accept_long(request):
+        return JSON
     return request.client_prefers((JSON, HTML)) or PLAIN
+
+
+def _is_accept_long(request: falcon.Request) -> bool:
+    # The framework takes time that grows with the square of some headers, and caches what it read.
+    return len(request.accept) > _ACCEPT_LENGTH_MAX
 
 
 def _content_length(request: falcon.Request) -> int:

@@ -8,6 +8,7 @@ from roost.api.parsing.bodies import to_integer
 from roost.api.parsing.uuids import AsStored, provider_uuids
 from roost.api.versions import Version
 from roost.model import ConsumerChange, Resources
+from roost.quoting import quote
 from roost.uuids import canonical_uuid, is_uuid
 
 
@@ -35,7 +36,7 @@ def refuse_twice(keys: Iterable[str]) -> None:
 
 def check_consumer_uuid(text: str) -> None:
     if not is_uuid(text):
-        raise HttpError(400, f"Malformed consumer_uuid: {text} is not a UUID")
+        raise HttpError(400, f"Malformed consumer_uuid: {quote(text)} is not a UUID")
 
 
 def parse_consumer(

@@ -10,6 +10,8 @@ from typing import Any
 from roost.api.http_error import HttpError
 from roost.api.parsing.validation import validate
 from roost.api.schemas import Schema
+from roost.api.schemas.bounds import ESCAPES_MAX, VALUES_MAX
+from roost.quoting import quote_value
 
 INVALID = "JSON does not validate: {}"
 
@@ -22,13 +24,24 @@ INTEGER_64_MAX = 2**63 - 1
 _UNSTORABLE_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
-def read(body: bytes, schema: Schema, *, check_exists: Callable[[], object] | None = None) -> Any:
+# Values are counted in steps, between which other threads may run.
+_STEP_BYTES = 1024 * 1024
+
+
+def read(
+    body: bytes,
+    schema: Schema,
+    *,
+    values_max: int = VALUES_MAX,
+    check_exists: Callable[[], object] | None = None,
+) -> Any:
     """The body, valid by the schema.
 
     `check_exists` raises if the resource that the path names does not exist. Clients expect that
     error before any about the body, but the lookup only runs when the body is refused.
     """
     try:
+        _refuse_many_values(body, values_max)
         value, has_only_small_floats = _decode(body)
         validate(value, schema, INVALID, fast=has_only_small_floats)
     except HttpError:
@@ -36,6 +49,26 @@ def read(body: bytes, schema: Schema, *, check_exists: Callable[[], object] | No
             check_exists()
         raise
     return value
+
+
+def _refuse_many_values(body: bytes, values_max: int) -> None:
+    """Refuse a body with very many values, or escapes in its strings, before they are parsed.
+
+    Each value but the first is after a comma, a bracket or a brace. Those within strings count too,
+    but no request has so many.
+    """
+    values = escapes = 0
+    for start in range(0, len(body), _STEP_BYTES):
+        end = start + _STEP_BYTES
+        values += sum(body.count(sign, start, end) for sign in (b",", b"[", b"{"))
+        escapes += body.count(b"\\", start, end)
+        if values > values_max or escapes > ESCAPES_MAX:
+            most = (
+                f"values, expected at most {values_max}"
+                if values > values_max
+                else f"escapes, expected at most {ESCAPES_MAX}"
+            )
+            raise HttpError(400, INVALID.format(f"the body has too many {most}"))
 
 
 def decode(body: bytes) -> Any:
@@ -95,11 +128,11 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
         (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"the key {twice!r} is given twice")
+        raise ValueError(f"the key {quote_value(twice)} is given twice")
     for key in value:
         # Patterns of the schemas end in `$`, which also matches before a newline at the very end.
         if key.endswith("\n"):
-            raise ValueError(f"the key {key!r} ends in a newline")
+            raise ValueError(f"the key {quote_value(key)} ends in a newline")
     return value
 
 
@@ -198,7 +231,7 @@ def _children(value: Any) -> Iterable[tuple[str | int, Any]]:
 
 
 def _path_text(path: _Path) -> str:
-    return "instance" + "".join(f"[{key!r}]" for key in path)
+    return "instance" + "".join(f"[{quote_value(key)}]" for key in path)
 
 
 def _refuse_depth(value: Any) -> None:

@@ -27,6 +27,7 @@ from roost.api.schemas import candidates as schema
 from roost.api.versions import Version
 from roost.errors import UnknownResourceClass
 from roost.query import CandidateQuery, Order, OrderBy, TraitRule
+from roost.quoting import quote_names
 
 # For every operation that is given such a query.
 WORDINGS: ErrorWordings = {
@@ -84,6 +85,7 @@ def _parse_limit(digits: str) -> int | None:
 
 def _parse_root_traits(parameters: Parameters, version: Version, *, extended: bool) -> TraitRule:
     values = parameters.get("root_required", ())
+    query_string.refuse_many("root_required", values)
     if extended and has_alternatives(values):
         traits = query_string.parse_traits(values, version)
     else:
@@ -93,7 +95,7 @@ def _parse_root_traits(parameters: Parameters, version: Version, *, extended: bo
     if conflicts:
         raise _bad_value(
             "Conflicting required and forbidden traits found in root_required: "
-            + ", ".join(sorted(conflicts))
+            + quote_names(sorted(conflicts))
         )
     return traits
 

@@ -10,6 +10,7 @@ from roost.api.parsing.uuids import AsStored, provider_uuids
 from roost.api.versions import Version
 from roost.errors import InvalidInventory
 from roost.model import Inventory, InventoryChange
+from roost.quoting import quote
 
 _INTEGER_FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size")
 
@@ -51,7 +52,7 @@ def parse_inventory(
 
 def _refuse_missing_capacity(inventory: Inventory, name: str, uuid: str, version: Version) -> None:
     """Before 1.26 there must be some capacity; from 1.26 on it must not be below zero."""
-    refused = f"Invalid inventory for '{name}' on resource provider '{uuid}'."
+    refused = f"Invalid inventory for '{quote(name)}' on resource provider '{quote(uuid)}'."
     # An allocation ratio of zero or below gets the same messages.
     if version < (1, 26) and inventory.capacity <= 0:
         raise InvalidInventory(f"{refused} The reserved value is greater than or equal to total.")

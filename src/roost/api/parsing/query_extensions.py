@@ -7,10 +7,11 @@ from typing import NamedTuple
 from msgspec.structs import replace as evolve
 
 from roost.api.http_error import ErrorCode, HttpError
-from roost.api.parsing.query_string import Parameters, once
-from roost.api.parsing.request_groups import parse_same_subtree
+from roost.api.parsing.query_string import Parameters, once, refuse_many
+from roost.api.parsing.request_groups import parse_same_subtree, refuse_many_rules
 from roost.api.versions import VERSION_MAX, Version
 from roost.query import Elsewhere, RequestGroup
+from roost.quoting import quote, quote_value
 
 _EXTENSION_NAME = re.compile(
     r"root_member_of|isolate|order|after|(in_subtree|can_split).*", re.DOTALL
@@ -38,12 +39,13 @@ def parse_isolated(
     values = parameters.get("isolate", ())
     if values and "group_policy" in parameters:
         raise _bad("`isolate` and `group_policy` can not be specified together.")
+    refuse_many_rules("isolate", values)
     sets = []
     for value in values:
         names = _suffixes(value)
         _refuse_unknown("isolate", names, groups)
         if len(set(names)) < 2:
-            raise _bad(f"`isolate` should name at least two groups. Got: {value}")
+            raise _bad(f"`isolate` should name at least two groups. Got: {quote(value)}")
         sets.append(frozenset(names))
     return tuple(dict.fromkeys(sets))
 
@@ -67,11 +69,14 @@ def _classes(parameters: Parameters, name: str, groups: Sequence[RequestGroup]) 
     text = once(parameters, name)
     if text is None:
         return frozenset()
+    refuse_many(name, [text])
     classes = _suffixes(text)
     asked = {each for group in groups for each in group.resources}
     stray = sorted(set(classes) - asked)
     if stray:
-        raise _bad(f"`{name}` should name resource classes that are asked for. Got: {stray}")
+        raise _bad(
+            f"`{name}` should name resource classes that are asked for. Got: {quote_value(stray)}"
+        )
     return frozenset(classes)
 
 
@@ -87,6 +92,7 @@ def parse_subtrees(
 ) -> Subtrees:
     if not extended:
         return Subtrees(parse_same_subtree(values, groups))
+    refuse_many_rules("same_subtree", values)
     inside_texts, elsewhere = [], []
     for value in values:
         names = _suffixes(value)
@@ -99,11 +105,14 @@ def parse_subtrees(
         if not inside:
             raise _bad(
                 "`same_subtree` should name a group without `!`, from whose subtree the others "
-                f"stay away. Got: {value}"
+                f"stay away. Got: {quote(value)}"
             )
         both = sorted(set(inside).intersection(outside))
         if both:
-            raise _bad(f"`same_subtree` names {both} both with and without `!`. Got: {value}")
+            raise _bad(
+                f"`same_subtree` names {quote_value(both)} both with and without `!`. "
+                f"Got: {quote(value)}"
+            )
         elsewhere.append(Elsewhere(inside=frozenset(inside), outside=frozenset(outside)))
     same = parse_same_subtree(inside_texts, groups, extended=True)
     return Subtrees(same, tuple(dict.fromkeys(elsewhere)))
@@ -120,7 +129,8 @@ def _refuse_unknown(name: str, named: Sequence[str], groups: Sequence[RequestGro
     unknown = sorted(set(named).difference(suffixes))
     if unknown:
         raise _bad(
-            f"Real suffixes should be specified in `{name}`: {unknown} not found in {suffixes}."
+            f"Real suffixes should be specified in `{name}`: {quote_value(unknown)} not found in "
+            f"{quote_value(suffixes)}."
         )
 
 

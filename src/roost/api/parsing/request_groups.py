@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from roost.api.http_error import ErrorCode, HttpError
 from roost.api.parsing.query_string import (
+    INVALID,
     Parameters,
     conflicting_traits,
     once,
@@ -12,9 +13,12 @@ from roost.api.parsing.query_string import (
     parse_in_tree,
     parse_resources,
     parse_traits,
+    refuse_many,
 )
+from roost.api.schemas.bounds import GROUPS_MAX, RULES_MAX
 from roost.api.versions import Version
 from roost.query import RequestGroup
+from roost.quoting import quote_names, quote_value
 
 _KEY = re.compile(r"(resources|required|member_of|in_tree|in_subtree)(.*)", re.DOTALL)
 
@@ -24,6 +28,9 @@ def parse_groups(parameters: Parameters, version: Version) -> tuple[RequestGroup
     keys = [match for match in map(_KEY.fullmatch, parameters) if match]
     # The sort is stable: the others stay in the order of the query string.
     suffixes = sorted(dict.fromkeys(match[2] for match in keys), key=bool)
+    if len(suffixes) > GROUPS_MAX:
+        reason = f"{len(suffixes)} request groups, expected at most {GROUPS_MAX}"
+        raise HttpError(400, INVALID.format(reason), ErrorCode.QUERY_BAD_VALUE)
     groups = tuple(_parse_group(parameters, suffix, version) for suffix in suffixes)
     _refuse_missing_resources(groups, version)
     _refuse_conflicting_traits(groups)
@@ -64,14 +71,14 @@ def _refuse_missing_resources(groups: Sequence[RequestGroup], version: Version) 
         raise HttpError(
             400,
             "All traits parameters must be associated with resources.  Found the following "
-            f"orphaned traits keys: {', '.join(traits)}",
+            f"orphaned traits keys: {quote_names(traits)}",
         )
     aggregates = sorted(f"member_of{group.suffix}" for group in without if group.aggregates)
     if aggregates:
         raise HttpError(
             400,
             "All member_of parameters must be associated with resources. Found the following "
-            f"orphaned member_of keys: {', '.join(aggregates)}",
+            f"orphaned member_of keys: {quote_names(aggregates)}",
         )
     if without:
         raise HttpError(400, "All request groups must specify resources.")
@@ -83,7 +90,7 @@ def _refuse_missing_resources(groups: Sequence[RequestGroup], version: Version) 
 
 def _refuse_conflicting_traits(groups: Iterable[RequestGroup]) -> None:
     conflicts = sorted(
-        f"required{group.suffix}: ({', '.join(sorted(names))})"
+        f"required{group.suffix}: ({quote_names(sorted(names))})"
         for group in groups
         for names in conflicting_traits(group.traits)
     )
@@ -91,8 +98,17 @@ def _refuse_conflicting_traits(groups: Iterable[RequestGroup]) -> None:
         raise HttpError(
             400,
             "Conflicting required and forbidden traits found in the following traits keys: "
-            + ", ".join(conflicts),
+            + quote_names(conflicts),
         )
+
+
+def refuse_many_rules(parameter: str, values: Sequence[str]) -> None:
+    """Refuse very many values of a parameter that each name groups, and values of very many."""
+    if len(values) > RULES_MAX:
+        reason = f"'{parameter}' is given {len(values)} times, expected at most {RULES_MAX}"
+        raise HttpError(400, INVALID.format(reason), ErrorCode.QUERY_BAD_VALUE)
+    for value in values:
+        refuse_many(parameter, [value], GROUPS_MAX)
 
 
 def parse_same_subtree(
@@ -102,6 +118,7 @@ def parse_same_subtree(
 
     An extension lets any provider of the tree meet the unsuffixed group, if it has no resources.
     """
+    refuse_many_rules("same_subtree", values)
     subtrees = [frozenset(name.strip() for name in value.split(",")) for value in values]
     named = frozenset[str]().union(*subtrees)
     if "" in named:
@@ -116,14 +133,14 @@ def parse_same_subtree(
     if stray:
         raise _bad_subtree(
             "Resourceless suffixed group request should be specified in `same_subtree` query "
-            f"param: bad group(s) - {stray}."
+            f"param: bad group(s) - {quote_value(stray)}."
         )
     suffixes = [group.suffix for group in groups]
     unknown = sorted(named.difference(suffixes))
     if unknown:
         raise _bad_subtree(
-            f"Real suffixes should be specified in `same_subtree`: {unknown} not found in "
-            f"{suffixes}."
+            f"Real suffixes should be specified in `same_subtree`: {quote_value(unknown)} not "
+            f"found in {quote_value(suffixes)}."
         )
     return tuple(dict.fromkeys(subtrees))
 

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace as evolve
 
 from roost.api.http_error import ErrorCode, HttpError
+from roost.api.schemas.events import POSITION_LENGTH_MAX
 from roost.query import CandidateQuery, Cursor
 from roost.uuids import is_uuid
 
@@ -44,6 +45,9 @@ def encode_position(position: FeedPosition) -> str:
 
 
 def decode_position(token: str) -> FeedPosition:
+    # The header with the position of a stream is checked by no schema.
+    if len(token) > POSITION_LENGTH_MAX:
+        raise _not_a_position(token)
     try:
         pairs = _POSITION_DECODER.decode(_decode(token))
     except (ValueError, msgspec.DecodeError):

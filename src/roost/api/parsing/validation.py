@@ -4,8 +4,9 @@ A refusal quotes the schema and the value in the words of the jsonschema library
 the words that clients of Placement know.
 """
 
-import re
-from collections.abc import Iterator
+import pprint
+from collections import deque
+from itertools import islice
 from typing import Any, NamedTuple
 
 # jsonschema has no type hints of its own.
@@ -14,8 +15,16 @@ import jsonschema_rs
 from jsonschema.validators import extend  # type: ignore[import-untyped]
 
 from roost.api.http_error import HttpError
+from roost.api.parsing.schema_keywords import keywords
 from roost.api.schemas import Schema
+from roost.quoting import MORE, quote, quote_value
 from roost.uuids import is_uuid
+
+# The best of so many errors is told. Only a value that is wrong in every part has more.
+ERRORS_MAX = 100
+
+# Characters of a schema that are quoted.
+_SCHEMA_LENGTH_MAX = 3000
 
 _FORMATS = jsonschema.FormatChecker(formats=())
 
@@ -28,14 +37,6 @@ def _check_uuid(value: object) -> bool:
 _FORMATS.checks("uuid")(_check_uuid)
 
 
-def _pattern(
-    validator: Any, pattern: str, instance: object, schema: Schema
-) -> Iterator[jsonschema.ValidationError]:
-    # `$` also matches before a newline at the very end, which no name may have.
-    if isinstance(instance, str) and (instance.endswith("\n") or not re.search(pattern, instance)):
-        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
-
-
 def _is_integer(checker: object, value: object) -> bool:
     # JSON does not tell 1.0 from 1. A number that fits no column is not an integer of this API.
     if isinstance(value, float):
@@ -45,7 +46,7 @@ def _is_integer(checker: object, value: object) -> bool:
 
 _Validator = extend(
     jsonschema.Draft7Validator,
-    {"pattern": _pattern},
+    keywords(lambda schema, value: validators_of(schema).fast.is_valid(value)),
     type_checker=jsonschema.Draft7Validator.TYPE_CHECKER.redefine("integer", _is_integer),
 )
 
@@ -58,7 +59,7 @@ class Validators(NamedTuple):
     exact: Any
 
 
-# By identity: schemas are made once and never change.
+# By identity: schemas, and the schemas within them, are made once and never change.
 _validators: dict[int, Validators] = {}
 
 
@@ -84,11 +85,32 @@ def validate(value: object, schema: Schema, sentence: str, *, fast: bool = True)
     # Nearly all values are valid, so the exact validator rarely runs.
     if fast and validators.fast.is_valid(value):
         return
-    error = jsonschema.exceptions.best_match(validators.exact.iter_errors(value))
+    errors = islice(validators.exact.iter_errors(value), ERRORS_MAX)
+    error = jsonschema.exceptions.best_match(errors)
     if error is not None:
-        # jsonschema gives the place within an alternative of `anyOf`; clients need the whole path.
-        error.relative_path, error.relative_schema_path = (
-            error.absolute_path,
-            error.absolute_schema_path,
-        )
-        raise HttpError(400, sentence.format(error))
+        raise HttpError(400, sentence.format(_told(error)))
+
+
+class _Written:
+    """A value that is shown as this text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _told(error: Any) -> str:
+    """What the library says about an error, with what is long cut short."""
+    # jsonschema gives the place within an alternative of `anyOf`; clients need the whole path.
+    error.relative_schema_path = error.absolute_schema_path
+    error.relative_path = deque(
+        quote(part) if isinstance(part, str) else part for part in error.absolute_path
+    )
+    schema = pprint.pformat(error.schema, width=72, sort_dicts=False)
+    error.schema = _Written(quote(schema, _SCHEMA_LENGTH_MAX))
+    value = quote_value(error.instance)
+    if MORE in value:
+        error.instance = _Written(value)
+    return str(error)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from roost.api.schemas import since_version
+from roost.api.schemas.bounds import AGGREGATES_MAX
 
 # From this version on, the generation of the provider is part of body and reply.
 SINCE_GENERATION = (1, 19)
@@ -12,6 +13,7 @@ _AGGREGATES: dict[str, Any] = {
     # The spelling is stored, so it must fit into the column.
     "items": {"type": "string", "format": "uuid", "maxLength": 36},
     "uniqueItems": True,
+    "maxItems": AGGREGATES_MAX,
 }
 
 _PUT: dict[str, Any] = {

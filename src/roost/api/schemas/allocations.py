@@ -3,6 +3,13 @@
 from typing import Any
 
 from roost.api.schemas import since_version
+from roost.api.schemas.bounds import (
+    CLASSES_MAX,
+    CONSUMERS_MAX,
+    GROUPS_MAX,
+    PROVIDERS_MAX,
+    PROVIDERS_PER_CONSUMER_MAX,
+)
 from roost.api.schemas.inventories import CLASS_PATTERN, PUT_ALL
 
 UUID_PATTERN = "^[0-9a-fA-F-]{36}$"
@@ -12,6 +19,7 @@ _RESOURCES = {
     "minProperties": 1,
     "patternProperties": {CLASS_PATTERN: {"type": "integer", "minimum": 1}},
     "additionalProperties": False,
+    "maxProperties": CLASSES_MAX,
 }
 
 IDENTIFIER = {"type": "string", "minLength": 1, "maxLength": 255}
@@ -23,6 +31,7 @@ _LIST: dict[str, Any] = {
         "allocations": {
             "type": "array",
             "minItems": 1,
+            "maxItems": PROVIDERS_PER_CONSUMER_MAX,
             "items": {
                 "type": "object",
                 "properties": {
@@ -70,8 +79,10 @@ _MAPPINGS = {
             "type": "array",
             "minItems": 1,
             "items": {"type": "string", "format": "uuid"},
+            "maxItems": PROVIDERS_PER_CONSUMER_MAX,
         }
     },
+    "maxProperties": GROUPS_MAX,
 }
 
 TYPE = {"type": "string", "pattern": "^[A-Z0-9_]+$", "minLength": 1, "maxLength": 255}
@@ -85,6 +96,7 @@ def _consumer(version: tuple[int, int], *, may_be_empty: bool) -> dict[str, Any]
             "minProperties": 0 if may_be_empty else 1,
             "patternProperties": _BY_PROVIDER,
             "additionalProperties": False,
+            "maxProperties": PROVIDERS_PER_CONSUMER_MAX,
         },
         "project_id": IDENTIFIER,
         "user_id": IDENTIFIER,
@@ -112,6 +124,7 @@ def _consumers(version: tuple[int, int], *, minimum: int) -> dict[str, Any]:
         "minProperties": minimum,
         "additionalProperties": False,
         "patternProperties": {UUID_PATTERN: _consumer(version, may_be_empty=True)},
+        "maxProperties": CONSUMERS_MAX,
     }
 
 
@@ -124,6 +137,7 @@ def _reshape(version: tuple[int, int]) -> dict[str, Any]:
                 "patternProperties": {UUID_PATTERN: PUT_ALL},
                 "minProperties": 1,
                 "additionalProperties": False,
+                "maxProperties": PROVIDERS_MAX,
             },
             "allocations": _consumers(version, minimum=0),
         },

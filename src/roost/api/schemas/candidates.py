@@ -3,6 +3,7 @@
 from typing import Any
 
 from roost.api.schemas import Schema, since_version
+from roost.api.schemas.bounds import GROUP_CLASSES_MAX, GROUPS_MAX, NAMES_MAX, RULES_MAX
 from roost.api.versions import VERSION_MAX, Version
 
 _TEXT = {"type": "string"}
@@ -82,7 +83,8 @@ def _extended() -> Schema:
 EXTENDED = _extended()
 
 # A parameter that may be repeated in a URL is a list in a body.
-_TEXTS = {"type": "array", "minItems": 1, "items": _TEXT}
+_TEXTS = {"type": "array", "minItems": 1, "maxItems": NAMES_MAX, "items": _TEXT}
+_RULES = {**_TEXTS, "maxItems": RULES_MAX}
 
 POST: Schema = {
     "type": "object",
@@ -90,6 +92,7 @@ POST: Schema = {
         "groups": {
             "type": "object",
             "minProperties": 1,
+            "maxProperties": GROUPS_MAX,
             "patternProperties": {
                 f"^({SUFFIX_NAME})?$": {
                     "type": "object",
@@ -98,6 +101,7 @@ POST: Schema = {
                         "resources": {
                             "type": "object",
                             "minProperties": 1,
+                            "maxProperties": GROUP_CLASSES_MAX,
                             "patternProperties": {
                                 "^[A-Z0-9_]+$": {"type": "integer", "minimum": 1}
                             },
@@ -117,8 +121,8 @@ POST: Schema = {
         "group_policy": _GROUP_POLICY,
         "root_required": _TEXTS,
         "root_member_of": _TEXTS,
-        "same_subtree": _TEXTS,
-        "isolate": _TEXTS,
+        "same_subtree": _RULES,
+        "isolate": _RULES,
         "can_split": _TEXT,
         "limit": {"type": "integer", "minimum": 1},
         "order": {"type": "string", "pattern": _ORDER},

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from roost.api.schemas.bounds import CLASSES_MAX
 from roost.model import INTEGER_MAX
 
 CLASS_PATTERN = "^[A-Z0-9_]+$"
@@ -51,6 +52,7 @@ PUT_ALL: dict[str, Any] = {
             "type": "object",
             "patternProperties": {CLASS_PATTERN: _INVENTORY},
             "additionalProperties": False,
+            "maxProperties": CLASSES_MAX,
         },
     },
     "required": ["resource_provider_generation", "inventories"],

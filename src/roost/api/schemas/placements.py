@@ -4,9 +4,7 @@ from typing import Any
 
 from roost.api.schemas import candidates
 from roost.api.schemas.allocations import IDENTIFIER, TYPE, UUID_PATTERN
-
-# All consumers are placed in one transaction, so there must be a bound.
-CONSUMERS_MAX = 256
+from roost.api.schemas.bounds import PLACED_CONSUMERS_MAX
 
 _CONSUMER: dict[str, Any] = {
     "type": "object",
@@ -24,7 +22,7 @@ POST: dict[str, Any] = {
         "consumers": {
             "type": "object",
             "minProperties": 1,
-            "maxProperties": CONSUMERS_MAX,
+            "maxProperties": PLACED_CONSUMERS_MAX,
             "patternProperties": {UUID_PATTERN: _CONSUMER},
             "additionalProperties": False,
         },

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+from roost.api.schemas.bounds import TRAITS_MAX
+
 PUT_OF_PROVIDER: dict[str, Any] = {
     "type": "object",
     "properties": {
         "traits": {
             "type": "array",
             "items": {"type": "string", "minLength": 1, "maxLength": 255},
+            "maxItems": TRAITS_MAX,
         },
         "resource_provider_generation": {"type": "integer"},
     },

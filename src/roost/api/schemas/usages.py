@@ -4,7 +4,9 @@ from typing import Any
 
 from roost.api.schemas import Schema, since_version
 
-_TEXT = {"type": "string", "minLength": 1, "maxLength": 255}
+PROJECT_LENGTH_MAX = 255
+
+_TEXT = {"type": "string", "minLength": 1, "maxLength": PROJECT_LENGTH_MAX}
 
 
 def _query(properties: dict[str, Any]) -> Schema:

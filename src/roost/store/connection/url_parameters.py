@@ -4,6 +4,7 @@ Those that the driver of roost takes are passed on. Those of other drivers are t
 others are refused: a parameter that is silently dropped may be the one that demands encryption.
 """
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -128,7 +129,7 @@ def number(name: str, text: str, kind: Callable[[str], float]) -> float:
         number = kind(text)
     except ValueError:
         number = 0
-    if number <= 0:
+    if not 0 < number < math.inf:
         raise bad(name, text, "a number above 0")
     return number
 
