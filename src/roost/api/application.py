@@ -120,9 +120,7 @@ def _respond(
     _send(route.handler(roost, message, **parameters), version, request, response)
 
 
-def _read(
-    request: falcon.Request, version: Version, route: Route, body_bytes_max: int
-) -> Request:
+def _read(request: falcon.Request, version: Version, route: Route, body_bytes_max: int) -> Request:
     if route.body is not None:
         request_reader.check_content_type(request)
     if route.media_types:

@@ -1,5 +1,6 @@
 """The HTTP server behind `roost serve`."""
 
+import _thread
 import functools
 import signal
 import socket
@@ -12,13 +13,14 @@ from granian.server import Server
 from rich.console import Console
 
 from roost.api.access.authentication import is_loopback
-from roost.api.http.messages import Application
 from roost.assembly import LazyApplication, build_application
 from roost.cli.output import BadInput, Failure
 from roost.cli.tables import sync_tables
 from roost.health.configuration import check_configuration, log_outcomes
 from roost.health.outcome import Outcome
 from roost.observe import exposition, logs
+from roost.server.connections import CONNECTIONS_MAX, allow_open_files
+from roost.server.front import Front, make_front
 from roost.settings import Settings, SettingsError
 from roost.store.connection.shown_url import database_name
 
@@ -48,48 +50,46 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int, thread
         "roost.wsgi:application",
         address=host,
         port=port,
-        interface=Interfaces.WSGI,
+        interface=Interfaces.ASGINL,
         workers=workers,
-        blocking_threads=threads,
+        backpressure=CONNECTIONS_MAX,
         websockets=False,
         workers_kill_timeout=STOP_SECONDS_MAX,
         respawn_failed_workers=True,
         log_level=LogLevels.error,
     )
-    server.serve(target_loader=functools.partial(load_worker, settings), wrap_loader=False)
+    server.serve(target_loader=functools.partial(load_worker, settings, threads), wrap_loader=False)
 
 
-def load_worker(settings: Settings) -> Application:
+def load_worker(settings: Settings, threads: int) -> Front:
     """What each worker process serves. It inherits no connection: the parent has none open."""
-    # Ctrl-C in a terminal reaches the workers as well as the parent, which then stops them with
-    # SIGTERM. A worker of granian that gets both may hang until it is killed.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     logs.configure(settings)
+    allow_open_files()
     stopping = stopping_event()
-    return LazyApplication(
+    application = LazyApplication(
         functools.partial(build_application, settings=settings, sync=False, stopping=stopping)
     )
+    return make_front(application, settings, threads=threads, stopping=stopping)
 
 
 def stopping_event() -> threading.Event:
-    """An event that the first SIGTERM or SIGINT sets. Must be called in the main thread.
+    """An event that the first SIGTERM sets. Must be called in the main thread, before others start.
 
-    The HTTP server installs its own handlers for these signals, which replace all others. But
-    Python also writes the number of each handled signal to the wakeup socket, if there is one.
+    The HTTP server installs its own handler for the signal, which replaces all others. So the
+    signal is blocked, a thread waits for it, and then runs that handler.
     """
     stopping = threading.Event()
-    reader, writer = socket.socketpair()
-    writer.setblocking(False)
-    signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
 
-    def wait_for_signals() -> None:
-        # Runs as long as the process: the sockets must stay open for later signals.
-        with reader, writer:
-            while numbers := reader.recv(64):
-                if _STOP_SIGNALS.intersection(numbers):
-                    stopping.set()
+    def wait_for_signal() -> None:
+        while signal.sigwait(_STOP_SIGNALS) is not signal.SIGTERM:
+            # Ctrl-C in a terminal reaches the workers as well as the parent, which then stops them
+            # with SIGTERM.
+            pass
+        stopping.set()
+        _thread.interrupt_main(signal.SIGTERM)
 
-    threading.Thread(target=wait_for_signals, name="stopping", daemon=True).start()
+    threading.Thread(target=wait_for_signal, name="stopping", daemon=True).start()
     return stopping
 
 
