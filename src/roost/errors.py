@@ -35,6 +35,7 @@
     │   ├── KeyReused                 another request had the same idempotency key
     │   ├── ConstraintViolated        an allocation against min_unit, max_unit or step_size
     │   └── CapacityExceeded          an allocation of more than is free
+    ├── TooManyLongRequests           others that take long have to end first
     ├── PositionGone                  the feed no longer reaches back to a position
     └── Unavailable                   the database cannot be reached or used now
         └── TooManyWatchers           the limit of clients that wait for events is reached
@@ -326,6 +327,13 @@ class AnswerTooLarge(BadRequest):
             f"The candidates found take more than {bytes_max} bytes, which is the most that an "
             "answer may have. A limit makes it smaller."
         )
+
+
+class TooManyLongRequests(RoostError):
+    """Too many requests that take long are being worked on. Please retry later."""
+
+    def __init__(self) -> None:
+        super().__init__(type(self).__doc__)
 
 
 class PositionGone(RoostError):

@@ -14,7 +14,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from roost.assembly import Application
 from roost.cli.main import roost as program
 from roost.server import worker
 from roost.settings import Settings
@@ -59,9 +58,9 @@ def prepare() -> None:
 _load_worker = worker.load_worker
 
 
-def load_worker(settings: Settings, stopping: threading.Event) -> Application:
+def load_worker(settings: Settings, threads: int, stopping: threading.Event) -> Front:
     prepare()
-    return _load_worker(settings, stopping)
+    return _load_worker(settings, threads, stopping)
 
 
 def main() -> None:

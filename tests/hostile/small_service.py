@@ -76,7 +76,8 @@ def run_worker(
     stopping = threading.Event()
     worker.obey(connection, stopping)
     application = synchronous if interface is Interfaces.WSGI else Asynchronous(stopping)
-    worker.serve_here(lambda: application, listener, interface=interface, threads=4)
+    threads = 4 if interface is Interfaces.WSGI else 1
+    worker.serve_here(lambda: application, listener, interface=interface, threads=threads)
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ from roost.api.http.messages import EVENTS, REQUEST_ID, ROUTE, Application, Repl
 from roost.api.http.watch_pieces import WatchPieces
 from roost.api.http_error import HttpError
 from roost.api.pipeline import add_middleware
-from roost.api.routes import ROUTES, OpenRoute, Route
+from roost.api.routes import ROUTES, OpenRoute, Route, bounds
 from roost.api.versions import Version
 from roost.errors import RoostError
 from roost.observe import metrics
@@ -103,13 +103,14 @@ def _respond(
 ) -> None:
     request.env[ROUTE] = routes[0].path
     version = request.context.version
-    request_reader.check_length(request)
+    body_bytes_max = bounds.body_bytes_max(request.method, routes[0].path, roost.settings)
+    request_reader.check_length(request, body_bytes_max)
     if any(not value or "\0" in value for value in parameters.values()):
         # Nothing has such a name: the path ends in a slash, or has a character that no database
         # stores.
         raise HttpError(404)
     route = _choose(routes, request.method, version)
-    message = _read(request, version, route)
+    message = _read(request, version, route, body_bytes_max)
     if route.rule is not None:
         sender = request.context.identity
         project = route.project_of(message) if route.project_of else sender.project
@@ -121,7 +122,7 @@ def _respond(
     _send(route.handler(roost, message, **parameters), version, request, response)
 
 
-def _read(request: falcon.Request, version: Version, route: Route) -> Request:
+def _read(request: falcon.Request, version: Version, route: Route, body_bytes_max: int) -> Request:
     if route.body is not None:
         request_reader.check_content_type(request)
     if route.media_types:
@@ -131,6 +132,7 @@ def _read(request: falcon.Request, version: Version, route: Route) -> Request:
         version,
         query_schema=route.query(version) if route.query else {},
         body_schema=route.body(version) if route.body else {},
+        body_bytes_max=body_bytes_max,
         can_stream=route.streams_events,
     )
 

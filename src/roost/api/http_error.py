@@ -25,6 +25,7 @@ class ErrorCode(StrEnum):
     QUERY_DUPLICATE_KEY = "placement.query.duplicate_key"
     QUERY_MISSING_VALUE = "placement.query.missing_value"
     SEARCH_TOO_HARD = "placement.search_too_hard"
+    TOO_MANY_LONG_REQUESTS = "placement.too_many_long_requests"
 
 
 class HttpError(Exception):

@@ -17,9 +17,10 @@ from granian.constants import Interfaces
 from granian.log import LogLevels
 from granian.server import Server
 
-from roost.api.http.messages import Application
 from roost.assembly import LazyApplication, build_application
 from roost.observe import logs
+from roost.server.connections import CONNECTIONS_MAX, allow_open_files
+from roost.server.front import Front, make_front
 from roost.server.listening import BACKLOG
 from roost.server.signals import STOP_SIGNALS
 from roost.settings import Settings
@@ -35,19 +36,20 @@ def run_worker(
     stopping = threading.Event()
     obey(connection, stopping)
     serve_here(
-        functools.partial(load_worker, settings, stopping),
+        functools.partial(load_worker, settings, threads, stopping),
         listener,
-        interface=Interfaces.WSGI,
-        threads=threads,
+        interface=Interfaces.ASGINL,
     )
 
 
-def load_worker(settings: Settings, stopping: threading.Event) -> Application:
+def load_worker(settings: Settings, threads: int, stopping: threading.Event) -> Front:
     """What each worker process serves. It inherits no connection: the parent has none open."""
     logs.configure(settings)
-    return LazyApplication(
+    allow_open_files()
+    application = LazyApplication(
         functools.partial(build_application, settings=settings, sync=False, stopping=stopping)
     )
+    return make_front(application, settings, threads=threads, stopping=stopping)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -111,14 +113,15 @@ def _die_with_parent() -> None:
 
 
 def serve_here(
-    load: Callable[[], Any], listener: socket.socket, *, interface: Interfaces, threads: int
+    load: Callable[[], Any], listener: socket.socket, *, interface: Interfaces, threads: int = 1
 ) -> None:
     """Run one worker of granian in this process, until it gets SIGTERM."""
     server = _ServerInThisProcess(
         listener,
         interface=interface,
         # With an asynchronous interface it is the application that has threads.
-        blocking_threads=threads if interface is Interfaces.WSGI else 1,
+        blocking_threads=threads,
+        backpressure=CONNECTIONS_MAX,
         websockets=False,
         log_level=LogLevels.error,
     )

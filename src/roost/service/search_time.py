@@ -1,6 +1,22 @@
-"""How long one search may take."""
+"""How long one search may take, and where it gives way to other requests."""
 
 import time
+from contextvars import ContextVar
+from typing import Protocol
+
+
+class Place(Protocol):
+    """Where a request is worked on, for a server that lets long requests give way to others."""
+
+    def give_way(self, until: float) -> None:
+        """Let others go first, if they should, but no longer than the monotonic clock says `until`.
+
+        May raise `TooManyLongRequests`.
+        """
+
+
+# Set by the server for each request. Without one, a long request just goes on.
+PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
 
 
 class SearchTime:
@@ -8,6 +24,9 @@ class SearchTime:
 
     def __init__(self, seconds: float) -> None:
         self._deadline = time.monotonic() + seconds
+        self._place = PLACE.get()
 
     def may_go_on(self) -> bool:
+        if self._place is not None:
+            self._place.give_way(self._deadline)
         return time.monotonic() < self._deadline

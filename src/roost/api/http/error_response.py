@@ -27,6 +27,7 @@ EXPLANATIONS = {
     405: "The method {method} is not allowed for this resource.",
     406: "The resource could not be generated that was acceptable to your browser (content of "
     "type {accept}.",
+    408: "The server has waited too long for the request to be sent by the client.",
     409: "There was a conflict when trying to complete your request.",
     410: "What was asked for is no longer there.",
     413: "The body of the request is too large.",

@@ -32,6 +32,7 @@ ERROR_TABLE: dict[type[errors.RoostError], ErrorEntry] = {
     errors.ProviderExists: ErrorEntry(409, ErrorCode.DUPLICATE_NAME),
     errors.NoCandidates: ErrorEntry(409, ErrorCode.NO_CANDIDATES),
     errors.KeyReused: ErrorEntry(409, ErrorCode.KEY_REUSED),
+    errors.TooManyLongRequests: ErrorEntry(503, ErrorCode.TOO_MANY_LONG_REQUESTS),
     errors.PositionGone: ErrorEntry(410, ErrorCode.POSITION_GONE),
     errors.Unavailable: ErrorEntry(503),
 }
@@ -46,5 +47,5 @@ def to_http(error: errors.RoostError) -> HttpError:
     status, code = entry_for(error)
     headers = {"retry-after": str(RETRY_AFTER_SECONDS)} if status == 503 else None
     # Details of an outage are for the log of the operator, not for the client.
-    message = "" if status == 503 else str(error)
+    message = "" if isinstance(error, errors.Unavailable) else str(error)
     return HttpError(status, message, code, headers=headers)

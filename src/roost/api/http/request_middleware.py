@@ -83,9 +83,14 @@ class RequestMiddleware:
 
     def _remove_prefix(self, environ: Environ) -> None:
         path = environ.get("PATH_INFO", "")
-        if path == self._prefix or path.startswith(self._prefix + "/"):
+        if has_prefix(path, self._prefix):
             environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME", "") + self._prefix
             environ["PATH_INFO"] = path.removeprefix(self._prefix)
+
+
+def has_prefix(path: str, prefix: str) -> bool:
+    """Whether a path lies below the prefix at which the API is served."""
+    return path == prefix or path.startswith(prefix + "/")
 
 
 # ---------------------------------------------------------------------------------------------

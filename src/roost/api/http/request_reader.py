@@ -9,20 +9,24 @@ from roost.api.schemas import Schema
 from roost.api.versions import Version
 from roost.quoting import quote
 
-# Far more than any honest request needs. The whole body is held in memory.
-BODY_BYTES_MAX = 64 * 1024 * 1024
+# A body of these is not read.
+METHODS_WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 
 # Of the header. The longest that browsers send has a few hundred.
 _ACCEPT_LENGTH_MAX = 4096
 
 
-def check_length(request: falcon.Request) -> None:
+def too_large(bytes_max: int) -> HttpError:
+    return HttpError(413, f"The body may have {bytes_max} bytes.")
+
+
+def check_length(request: falcon.Request, bytes_max: int) -> None:
     """Refuse a length that is not a number or too large, and a body without a media type."""
     length = _content_length(request)
     if length and not request.content_type:
         raise HttpError(400, "content-type header required when content-length > 0")
-    if length > BODY_BYTES_MAX:
-        raise HttpError(413)
+    if length > bytes_max and request.method not in METHODS_WITHOUT_BODY:
+        raise too_large(bytes_max)
 
 
 def check_content_type(request: falcon.Request) -> None:
@@ -48,6 +52,7 @@ def read(
     *,
     query_schema: Schema,
     body_schema: Schema,
+    body_bytes_max: int,
     can_stream: bool,
 ) -> Request:
     """The request; `can_stream` says whether its route can answer with a stream of events."""
@@ -57,7 +62,7 @@ def read(
         root_path=request.root_path,
         query_string=request.query_string,
         query_schema=query_schema,
-        body=_read_body(request),
+        body=_read_body(request, body_bytes_max),
         body_schema=body_schema,
         wants_events=wants_events,
         last_event_id=request.get_header("last-event-id") if wants_events else None,
@@ -73,14 +78,16 @@ def _prefers_events(request: falcon.Request) -> bool:
     return request.client_prefers(choice) == EVENTS
 
 
-def _read_body(request: falcon.Request) -> bytes:
+def _read_body(request: falcon.Request, bytes_max: int) -> bytes:
+    if request.method in METHODS_WITHOUT_BODY:
+        return b""
     # A chunked body has no length; only some servers mark where it ends.
     chunked = request.get_header("transfer-encoding") is not None
     if not chunked or not request.env.get("wsgi.input_terminated", False):
         return request.bounded_stream.read(_content_length(request))
-    body: bytes = request.stream.read(BODY_BYTES_MAX + 1)
-    if len(body) > BODY_BYTES_MAX:
-        raise HttpError(413)
+    body: bytes = request.stream.read(bytes_max + 1)
+    if len(body) > bytes_max:
+        raise too_large(bytes_max)
     return body
 
 

@@ -17,6 +17,8 @@ ROUTES = (
         "All of them change, or none.",
         since=(1, 13),
         body=allocation_schemas.post,
+        may_be_large=True,
+        may_take_long=True,
         statuses=(204,),
     ),
     Route(
@@ -64,6 +66,8 @@ ROUTES = (
         "All inventories and allocations in the body change in one transaction, or none.",
         since=(1, 30),
         body=allocation_schemas.reshape,
+        may_be_large=True,
+        may_take_long=True,
         statuses=(204,),
     ),
 )

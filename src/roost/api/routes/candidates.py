@@ -24,6 +24,7 @@ ROUTES = (
         "Find where a request fits.",
         since=(1, 10),
         query=candidate_schemas.documented,
+        may_take_long=True,
     ),
     Route(
         "POST",
@@ -35,6 +36,7 @@ ROUTES = (
         status_before=405,
         body=in_all_versions(candidate_schemas.POST),
         extension=Extension.POST_CANDIDATES,
+        may_take_long=True,
     ),
     Route(
         "GET",
@@ -46,6 +48,7 @@ ROUTES = (
         since=(1, 39),
         query=in_all_versions(candidate_schemas.EXPLAIN_QUERY),
         extension=Extension.EXPLAIN,
+        may_take_long=True,
     ),
     Route(
         "POST",
@@ -56,6 +59,7 @@ ROUTES = (
         since=(1, 39),
         body=in_all_versions(candidate_schemas.EXPLAIN_POST),
         extension=Extension.EXPLAIN,
+        may_take_long=True,
     ),
     Route(
         "GET",
@@ -67,6 +71,7 @@ ROUTES = (
         query=in_all_versions(candidate_schemas.EXTENDED),
         extension=Extension.CAPACITY,
         operation_id="capacity.get",
+        may_take_long=True,
     ),
     Route(
         "POST",
@@ -78,6 +83,7 @@ ROUTES = (
         body=in_all_versions(candidate_schemas.POST),
         extension=Extension.CAPACITY,
         operation_id="capacity.post",
+        may_take_long=True,
     ),
     Route(
         "POST",
@@ -90,6 +96,7 @@ ROUTES = (
         since=(1, 39),
         body=in_all_versions(placement_schemas.POST),
         extension=Extension.PLACEMENTS,
+        may_take_long=True,
     ),
     Route(
         "GET",

@@ -33,6 +33,7 @@ ROUTES = (
         "List resource providers.",
         "Without parameters, all of them; with several, those that match each.",
         query=provider_schemas.listing,
+        may_take_long=True,
     ),
     Route(
         "POST",

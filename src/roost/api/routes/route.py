@@ -38,6 +38,8 @@ class Route(Value, frozen=True):
     body: SchemaByVersion | None = None  # None: the body is not read
     statuses: tuple[int, ...] = (200,)  # of success
     extension: Extension | None = None  # None: a route of Placement
+    may_be_large: bool = False  # the body, see `roost.api.routes.bounds`
+    may_take_long: bool = False  # its work depends on how much there is, or on what it asks for
     streams_events: bool = False  # it can answer with server-sent events instead of JSON
     checks_accept: bool = True  # False: it answers with JSON whatever the client accepts
     # Returns the project that a request is about, where the rule depends on it.

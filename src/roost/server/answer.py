@@ -1,0 +1,162 @@
+"""Sends long answers: in pieces, or as streams that go on for as long as something happens.
+
+A client that does not read holds neither a thread nor more than a bounded amount of memory.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from roost.server.connections import cut_off
+from roost.server.request_body import Receive
+from roost.server.wsgi_call import Send, WsgiCall
+
+# How long a client may take nothing of its answer.
+STALLED_SECONDS_MAX = 30.0
+# What is handed to the server at once. It holds a few of them for each connection.
+FRAME_BYTES_MAX = 64 * 1024
+# What may wait for a client that does not read its stream.
+UNREAD_BYTES_MAX = 1024 * 1024
+
+NextPiece = Callable[[], Awaitable[bytes | None]]
+
+
+class Sender:
+    """Sends one answer to a client, who may go away or stop reading."""
+
+    def __init__(self, send: Send, receive: Receive, client: tuple[str, str]) -> None:
+        self._send = send
+        self._client = client
+        self.gone = asyncio.ensure_future(_until_gone(receive))
+
+    async def start(self, call: WsgiCall) -> None:
+        await self._send(call.start_message())
+        # Without a body, the server would keep the headers back.
+        await self._send(_body_message(b""))
+
+    async def send(self, data: bytes) -> bool:
+        """Whether the client takes it."""
+        for begin in range(0, len(data), FRAME_BYTES_MAX):
+            message = _body_message(data[begin : begin + FRAME_BYTES_MAX])
+            sending = asyncio.ensure_future(_awaited(self._send(message)))
+            await asyncio.wait(
+                {sending, self.gone},
+                timeout=STALLED_SECONDS_MAX,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if self.gone.done() or not sending.done():
+                sending.cancel()
+                return False
+        return True
+
+    async def end(self) -> None:
+        self.gone.cancel()
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def break_off(self) -> None:
+        """End the connection, so that nobody takes what was sent for the whole answer."""
+        if not self.gone.done():
+            cut_off(self._client)
+        await self.end()
+
+
+async def send_pieces(sender: Sender, call: WsgiCall, next_piece: NextPiece) -> None:
+    """Send an answer whose pieces are made while the client reads."""
+    await sender.start(call)
+    piece: bytes | None = call.body
+    try:
+        while piece is not None:
+            if not await sender.send(piece):
+                await sender.break_off()
+                return
+            piece = await next_piece()
+    except Exception:
+        await sender.break_off()
+        raise
+    await sender.end()
+
+
+class Stream:
+    """The pieces of a watch that were delivered and not sent yet."""
+
+    def __init__(self, call: WsgiCall, loop: asyncio.AbstractEventLoop) -> None:
+        assert call.watch is not None
+        self._call = call
+        self._watch = call.watch
+        self._loop = loop
+        self._lock = threading.Lock()
+        self._pieces: deque[bytes] = deque()
+        self._unread_bytes = 0
+        self._is_over = False
+        self._arrived = asyncio.Event()
+
+    def start(self) -> None:
+        self._watch.start(self._deliver)
+
+    def end(self) -> None:
+        """No more is to be delivered. May be called in any thread."""
+        self._deliver(None)
+
+    async def send_to(self, sender: Sender) -> None:
+        sender.gone.add_done_callback(lambda _: self.end())
+        try:
+            await sender.start(self._call)
+            while (data := await self._take()) is not None:
+                if not await sender.send(data):
+                    await sender.break_off()
+                    return
+        finally:
+            self._watch.stop()
+        await sender.end()
+
+    def _deliver(self, piece: bytes | None) -> None:
+        with self._lock:
+            if self._is_over:
+                return
+            if piece is None:
+                self._is_over = True
+            else:
+                self._unread_bytes += len(piece)
+                # The client reconnects with its last position, if it is still there.
+                self._is_over = self._unread_bytes > UNREAD_BYTES_MAX
+                self._pieces.append(piece)
+            is_over = self._is_over
+        try:
+            self._loop.call_soon_threadsafe(self._arrived.set)
+        except RuntimeError:
+            # The event loop has ended, and the process will.
+            is_over = True
+        if is_over and piece is not None:
+            self._watch.stop()
+
+    async def _take(self) -> bytes | None:
+        while True:
+            await self._arrived.wait()
+            with self._lock:
+                self._arrived.clear()
+                data = b"".join(self._pieces)
+                self._pieces.clear()
+                self._unread_bytes = 0
+                is_over = self._is_over
+            if data:
+                if is_over:
+                    self._arrived.set()
+                return data
+            if is_over:
+                return None
+
+
+def _body_message(data: bytes) -> dict[str, Any]:
+    return {"type": "http.response.body", "body": data, "more_body": True}
+
+
+async def _awaited(sending: Awaitable[None]) -> None:
+    await sending
+
+
+async def _until_gone(receive: Receive) -> None:
+    """Wait until the client is gone; what it sends is not read by anybody else."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,72 @@
+"""The WSGI environment of a request that arrives over ASGI."""
+
+import sys
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from roost.api.http.messages import Environ
+
+Scope = dict[str, Any]
+
+_SAME_FOR_ALL: Environ = {
+    "SCRIPT_NAME": "",
+    "SERVER_SOFTWARE": "roost",
+    "wsgi.version": (1, 0),
+    "wsgi.errors": sys.stderr,
+    "wsgi.multithread": True,
+    "wsgi.multiprocess": True,
+    "wsgi.run_once": False,
+    # Reading the body ends where the body ends, even if its length is not known.
+    "wsgi.input_terminated": True,
+}
+
+_PROTOCOLS = {"1": "HTTP/1.0", "1.1": "HTTP/1.1", "2": "HTTP/2"}
+
+
+def make_environ(scope: Scope) -> Environ:
+    """The environment, without the body.
+
+    A header whose name has an underscore is left out: as a key, it could not be told from the one
+    with a hyphen, which a proxy in front may have set or removed.
+    """
+    raw_path: bytes = scope["raw_path"]
+    environ = _SAME_FOR_ALL.copy()
+    environ["REQUEST_METHOD"] = scope["method"]
+    path = unquote_to_bytes(raw_path) if b"%" in raw_path else raw_path
+    environ["PATH_INFO"] = path.decode("latin-1")
+    environ["QUERY_STRING"] = scope["query_string"].decode("latin-1")
+    environ["SERVER_PROTOCOL"] = _PROTOCOLS.get(scope["http_version"], "HTTP/1.1")
+    environ["SERVER_NAME"], environ["SERVER_PORT"] = scope["server"]
+    environ["REMOTE_ADDR"] = scope["client"][0]
+    environ["wsgi.url_scheme"] = scope["scheme"]
+    for name, value in scope["headers"]:
+        if b"_" in name:
+            continue
+        key = _KEYS.get(name) or _key(name)
+        # What is not ASCII means nothing to roost, and must not be cut into something that does.
+        text = value.decode("ascii") if value.isascii() else ""
+        if key not in environ:
+            environ[key] = text
+        elif key not in _UNREPEATED:
+            environ[key] += (";" if key == "HTTP_COOKIE" else ",") + text
+    return environ
+
+
+_UNREPEATED = ("CONTENT_TYPE", "CONTENT_LENGTH")
+
+
+def _key(header: bytes) -> str:
+    key = header.decode("latin-1").upper().replace("-", "_")
+    return key if key in _UNREPEATED else f"HTTP_{key}"
+
+
+# The headers that most requests have. Clients can invent any number of others.
+_KEYS = {
+    name: _key(name)
+    for name in (
+        *(b"accept", b"accept-encoding", b"connection", b"content-length", b"content-type"),
+        *(b"host", b"openstack-api-version", b"user-agent", b"x-auth-token"),
+        *(b"x-openstack-request-id", b"x-service-token", b"x-forwarded-for"),
+        *(b"x-forwarded-host", b"x-forwarded-proto"),
+    )
+}

@@ -1,0 +1,291 @@
+"""The front of `roost serve`: an ASGI application that runs the WSGI application in threads.
+
+It reads bodies and sends answers on the event loop, so that only the work of the application takes
+a thread. Without it, under another WSGI server, the same application runs with threads alone.
+"""
+
+import asyncio
+import gc
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import Context
+from typing import Any
+
+from roost.api import probes
+from roost.api.application import OPEN_PATHS
+from roost.api.http.error_table import RETRY_AFTER_SECONDS
+from roost.api.http.messages import Application, Environ
+from roost.api.http.request_middleware import has_prefix
+from roost.api.http_error import HttpError
+from roost.api.routes import bounds
+from roost.server.answer import Sender, Stream, send_pieces
+from roost.server.environ import Scope, make_environ
+from roost.server.lanes import Lanes
+from roost.server.request_body import Body, BodyReader, Disconnected, Receive, has_body
+from roost.server.wsgi_call import Send, WsgiCall
+from roost.settings import Settings
+
+# How many answers may be sent in pieces at once; each has some megabytes in memory.
+PIECEWISE_MAX = 32
+# How long a thread may keep the interpreter while others want it. A request waits for it several
+# times, so Python's default of 5 ms adds up.
+SWITCH_SECONDS = 0.0005
+# How long finished requests wait for each other.
+SWEEP_SECONDS = 0.02
+
+_Work = Callable[[], Any]
+
+# Keystone's middleware knows both names.
+_TOKENS = ("HTTP_X_AUTH_TOKEN", "HTTP_X_STORAGE_TOKEN")
+
+
+def make_front(
+    application: Application, settings: Settings, *, threads: int, stopping: threading.Event
+) -> "Front":
+    """What a worker process serves: the application in threads, until `stopping` is set."""
+    return Front(application, settings, threads=threads, stopping=stopping)
+
+
+class Front:
+    """An ASGI application for granian, in one process."""
+
+    def __init__(
+        self,
+        application: Application,
+        settings: Settings,
+        *,
+        threads: int,
+        stopping: threading.Event,
+    ) -> None:
+        self._application = application
+        self._settings = settings
+        self._threads = threads
+        self._stopping = stopping
+        self._running: _Running | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            raise NotImplementedError(scope["type"])
+        if self._running is None:
+            self._running = _Running(self._application, self._settings, self._threads)
+            self._running.watch_for(self._stopping)
+        await self._running.answer(scope, receive, send)
+
+
+class _Running:
+    """The front once its event loop runs."""
+
+    def __init__(self, application: Application, settings: Settings, threads: int) -> None:
+        self._application = application
+        self._settings = settings
+        self._loop = asyncio.get_running_loop()
+        self._bodies = BodyReader(settings.body_seconds_max)
+        self._lanes = Lanes(threads, "requests")
+        # Probes are answered while all other threads are busy; one that asks the database must not
+        # keep the other waiting.
+        self._alive = Lanes(1, "livez")
+        self._probes = Lanes(1, "probes")
+        self._finished = _Finished(self._loop)
+        self._piecewise = 0
+        self._streams: set[Stream] = set()
+        self._is_stopping = False
+        self._is_frozen = False
+        sys.setswitchinterval(SWITCH_SECONDS)
+
+    def watch_for(self, stopping: threading.Event) -> None:
+        """End all streams once `stopping` is set."""
+
+        def wait() -> None:
+            stopping.wait()
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._end_streams)
+
+        threading.Thread(target=wait, name="end streams", daemon=True).start()
+
+    def _end_streams(self) -> None:
+        self._is_stopping = True
+        for stream in self._streams:
+            stream.end()
+
+    # -----------------------------------------------------------------------------------------
+    # A request
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        environ = make_environ(scope)
+        path = environ["PATH_INFO"]
+        prefix = self._settings.url_prefix
+        if prefix and has_prefix(path, prefix):
+            path = path.removeprefix(prefix)
+        held = 0
+        environ["wsgi.input"] = _NO_BODY
+        if has_body(environ) and path not in OPEN_PATHS and _has_token(environ):
+            bytes_max = bounds.body_bytes_max(environ["REQUEST_METHOD"], path, self._settings)
+            try:
+                environ["wsgi.input"], held = await self._bodies.read(environ, receive, bytes_max)
+            except Disconnected:
+                return
+        try:
+            await self._answer(environ, path, receive, send, scope["client"])
+        finally:
+            self._bodies.release(held)
+
+    async def _answer(
+        self, environ: Environ, path: str, receive: Receive, send: Send, client: tuple[str, str]
+    ) -> None:
+        call = WsgiCall(environ)
+        done = self._loop.create_future()
+        context = Context()
+
+        def work() -> None:
+            call.run(self._application)
+            if call.watch is not None:
+                stream = Stream(call, self._loop)
+                stream.start()
+                self._resolve(done, stream)
+            elif call.pieces is not None:
+                self._resolve(done, None)
+            else:
+                _send_at_once(call, send)
+                self._finished.add(done)
+            if not self._is_frozen:
+                self._freeze()
+
+        self._lane(path).add(
+            work,
+            context,
+            sender=_sender(environ),
+            may_take_long=bounds.may_take_long(environ["REQUEST_METHOD"], path),
+        )
+        stream: Stream | None = await done
+        if stream is not None:
+            await self._send_stream(stream, Sender(send, receive, client))
+        elif call.pieces is not None:
+            await self._send_pieces(call, context, send, receive, client)
+
+    def _lane(self, path: str) -> Lanes:
+        if path == probes.LIVEZ:
+            return self._alive
+        return self._probes if path in probes.OPEN_PATHS else self._lanes
+
+    def _resolve(self, done: "asyncio.Future[Any]", value: object) -> None:
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(done.set_result, value)
+
+    async def _in_thread(self, work: _Work, context: Context) -> Any:
+        done = self._loop.create_future()
+
+        def run() -> None:
+            try:
+                result = work()
+            except Exception as error:
+                self._loop.call_soon_threadsafe(done.set_exception, error)
+            else:
+                self._loop.call_soon_threadsafe(done.set_result, result)
+
+        self._lanes.add(run, context, may_take_long=True)
+        return await done
+
+    # -----------------------------------------------------------------------------------------
+    # Long answers
+
+    async def _send_stream(self, stream: Stream, sender: Sender) -> None:
+        self._streams.add(stream)
+        if self._is_stopping:
+            stream.end()
+        try:
+            await stream.send_to(sender)
+        finally:
+            self._streams.discard(stream)
+
+    async def _send_pieces(
+        self,
+        call: WsgiCall,
+        context: Context,
+        send: Send,
+        receive: Receive,
+        client: tuple[str, str],
+    ) -> None:
+        pieces = call.pieces
+        assert pieces is not None
+        if self._piecewise >= PIECEWISE_MAX:
+            await self._in_thread(call.close, context)
+            call.refuse(_too_many_answers())
+            _send_at_once(call, send)
+            return
+        self._piecewise += 1
+        try:
+            await send_pieces(
+                Sender(send, receive, client),
+                call,
+                lambda: self._in_thread(lambda: next(pieces, None), context),
+            )
+        finally:
+            self._piecewise -= 1
+            await self._in_thread(call.close, context)
+
+    def _freeze(self) -> None:
+        """Take what the application consists of out of the garbage collection.
+
+        It lives as long as the process, and looking through all of it takes longer than a request.
+        """
+        self._is_frozen = True
+        gc.freeze()
+
+
+class _Finished:
+    """Ends the coroutines of requests that were answered by a thread, several at a time.
+
+    To wake up the event loop for each takes as long as a small request.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._done: deque[asyncio.Future[Any]] = deque()
+        self._is_due = False
+
+    def add(self, done: "asyncio.Future[Any]") -> None:
+        self._done.append(done)
+        if not self._is_due:
+            self._is_due = True
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._loop.call_later, SWEEP_SECONDS, self._sweep)
+
+    def _sweep(self) -> None:
+        # First: what is added from now on asks for another sweep.
+        self._is_due = False
+        while self._done:
+            self._done.popleft().set_result(None)
+
+
+def _send_at_once(call: WsgiCall, send: Send) -> None:
+    # granian does this when it is called, in whatever thread; to await it would mean nothing.
+    send(call.start_message())
+    send({"type": "http.response.body", "body": call.body})
+
+
+def _has_token(environ: Environ) -> bool:
+    """Without a token, the application refuses a request whatever its body is."""
+    return any(key in environ for key in _TOKENS)
+
+
+def _sender(environ: Environ) -> str:
+    return str(environ.get("HTTP_X_AUTH_TOKEN") or environ["REMOTE_ADDR"])
+
+
+def _too_many_answers() -> HttpError:
+    return HttpError(
+        503,
+        "Too many long answers are being sent at once. Please retry later.",
+        headers={"retry-after": str(RETRY_AFTER_SECONDS)},
+    )
+
+
+class _NoBody:
+    def read(self, size: int = -1, /) -> bytes:
+        return b""
+
+
+_NO_BODY: Body = _NoBody()

@@ -1,0 +1,106 @@
+"""One call of the WSGI application, in a thread."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from roost.api.http import error_response
+from roost.api.http.exchange import EXCHANGE, Exchange, Watch
+from roost.api.http.messages import REQUEST_ID, Application, Environ
+from roost.api.http.request_middleware import REQUEST_ID_HEADER
+from roost.api.http_error import HttpError
+
+LOG = logging.getLogger(__name__)
+
+# Calls like `await send(message)` would; the server does its part without being awaited.
+Send = Callable[[dict[str, Any]], Any]
+
+
+class WsgiCall:
+    """What the application answers.
+
+    `body` is the whole answer, unless `watch` or `pieces` has the rest of it.
+    """
+
+    def __init__(self, environ: Environ) -> None:
+        self.status = 500
+        self.headers: list[tuple[str, str]] = []
+        self.body = b""
+        self.pieces: Iterator[bytes] | None = None
+        self.watch: Watch | None = None
+        self._environ = environ
+        self._written: list[bytes] = []
+        self._answer: Iterable[bytes] = ()
+
+    def run(self, application: Application) -> None:
+        """Let the application answer, and take the answer if it is short."""
+        exchange = self._environ[EXCHANGE] = Exchange()
+        try:
+            self._answer = application(self._environ, self._start_response)
+            if exchange.watch is not None:
+                self.watch = exchange.watch
+                self.close()
+            elif isinstance(self._answer, list):
+                self.body = b"".join([*self._written, *self._answer])
+                self.close()
+            else:
+                self._begin_pieces(iter(self._answer))
+        except Exception as error:
+            LOG.error("the application failed", exc_info=error)
+            self.close()
+            self.refuse(HttpError(500))
+
+    def refuse(self, error: HttpError) -> None:
+        """Answer with this error instead."""
+        self.watch = self.pieces = None
+        answer = error_response.respond(error, self._environ, self._start_response)
+        request_id = self._environ.get(REQUEST_ID)
+        if request_id is not None:
+            self.headers.append((REQUEST_ID_HEADER, request_id))
+        self.body = b"".join(answer)
+
+    def close(self) -> None:
+        """Tell the application that its answer is no longer needed."""
+        close = getattr(self._answer, "close", None)
+        self._answer = ()
+        if close is not None:
+            try:
+                close()
+            except Exception as error:
+                LOG.error("an answer could not be closed", exc_info=error)
+
+    def start_message(self) -> dict[str, Any]:
+        headers = [
+            (_NAMES.get(name) or name.encode(), _encoded(value)) for name, value in self.headers
+        ]
+        return {"type": "http.response.start", "status": self.status, "headers": headers}
+
+    def _begin_pieces(self, pieces: Iterator[bytes]) -> None:
+        # Middleware hides short answers, and those without a body, in iterators of its own.
+        self.body = b"".join(self._written) + next(pieces, b"")
+        lengths = [value for name, value in self.headers if name.lower() == "content-length"]
+        if not self.body or lengths == [str(len(self.body))]:
+            self.close()
+        else:
+            self.pieces = pieces
+
+    def _start_response(
+        self, status: str, headers: list[tuple[str, str]], *_: Any
+    ) -> Callable[[bytes], None]:
+        self.status = int(status[:3])
+        self.headers = headers
+        return self._written.append
+
+
+def _encoded(value: str) -> bytes:
+    return value.encode("latin-1", "replace")
+
+
+# The headers that most answers have.
+_NAMES = {
+    name: name.encode()
+    for name in (
+        *("cache-control", "content-length", "content-type", "last-modified"),
+        *("openstack-api-version", "vary", REQUEST_ID_HEADER),
+    )
+}

@@ -1,0 +1,160 @@
+"""An application that does what tests of the front need, behind a real front in its own process.
+
+`python -m tests.hostile.fronted_application PORT INTERFACE THREADS` serves it; INTERFACE is `front`,
+or `wsgi` for the server alone.
+"""
+
+import json
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from granian.constants import Interfaces
+from granian.log import LogLevels
+from granian.server import Server
+
+from roost.api.http.error_table import to_http
+from roost.api.http.exchange import EXCHANGE
+from roost.api.http.messages import Environ, StartResponse
+from roost.errors import RoostError
+from roost.server.connections import CONNECTIONS_MAX, allow_open_files
+from roost.server.front import make_front
+from roost.service.search_time import SearchTime
+from roost.settings import Settings
+
+PIECE = b"x" * 65536
+PIECES_MAX = 4096
+HARD_SECONDS = 60.0
+
+COUNTS: Counter[str] = Counter()
+RELEASED = threading.Event()
+DELIVERS: list[Callable[[bytes | None], None]] = []
+
+
+def application(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    path = environ["PATH_INFO"]
+    if path in ANSWERS:
+        return ANSWERS[path](environ, start_response)
+    return answer(start_response, json.dumps(texts(environ)).encode())
+
+
+def answer(start_response: StartResponse, body: bytes, status: str = "200 OK") -> list[bytes]:
+    start_response(status, [("content-length", str(len(body)))])
+    return [body]
+
+
+def texts(environ: Environ) -> dict[str, str]:
+    """The environment, with the body."""
+    shown = {key: value for key, value in environ.items() if isinstance(value, str)}
+    length = int(environ.get("CONTENT_LENGTH") or 0)
+    shown["body"] = environ["wsgi.input"].read(length).decode() if length else ""
+    return shown
+
+
+def search(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    """A search that lasts until it is released; or a small one."""
+    if environ["QUERY_STRING"] == "small":
+        return answer(start_response, b"small")
+    COUNTS["searches"] += 1
+    search_time = SearchTime(HARD_SECONDS)
+    try:
+        while search_time.may_go_on() and not RELEASED.is_set():
+            COUNTS["questions"] += 1
+            work_until = time.thread_time() + 0.001
+            while time.thread_time() < work_until:
+                pass
+    except RoostError as error:
+        COUNTS["refused"] += 1
+        refusal = to_http(error)
+        return answer(start_response, refusal.message.encode(), f"{refusal.status} refused")
+    return answer(start_response, b"found")
+
+
+def release(_: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    RELEASED.set()
+    return answer(start_response, b"")
+
+
+def pieces(_: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    start_response("200 OK", [("content-length", str(len(PIECE) * PIECES_MAX))])
+    return Pieces()
+
+
+class Pieces:
+    def __iter__(self) -> Iterator[bytes]:
+        for _ in range(PIECES_MAX):
+            COUNTS["pieces"] += 1
+            yield PIECE
+
+    def close(self) -> None:
+        COUNTS["closed"] += 1
+
+
+def watch(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    start_response("200 OK", [("content-type", "text/event-stream")])
+    environ[EXCHANGE].watch = Watch()
+    return []
+
+
+class Watch:
+    def start(self, deliver: Callable[[bytes | None], None]) -> None:
+        COUNTS["watches"] += 1
+        DELIVERS.append(deliver)
+
+    def stop(self) -> None:
+        COUNTS["stopped"] += 1
+
+
+def deliver(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    """Deliver what the query string says to all watches; nothing ends them."""
+    text = environ["QUERY_STRING"]
+    piece = PIECE if text == "piece" else text.encode() or None
+    for each in DELIVERS:
+        each(piece)
+    return answer(start_response, b"")
+
+
+def counts(_: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    return answer(start_response, json.dumps(COUNTS).encode())
+
+
+def threads(_: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    names = Counter(thread.name for thread in threading.enumerate())
+    return answer(start_response, json.dumps(names).encode())
+
+
+ANSWERS: dict[str, Callable[[Environ, StartResponse], Iterable[bytes]]] = {
+    "/allocation_candidates": search,
+    "/release": release,
+    "/pieces": pieces,
+    "/watch": watch,
+    "/deliver": deliver,
+    "/counts": counts,
+    "/threads": threads,
+}
+
+
+def load() -> object:
+    allow_open_files()
+    count = int(sys.argv[3])
+    return make_front(application, Settings(), threads=count, stopping=threading.Event())
+
+
+def main() -> None:
+    is_front = sys.argv[2] == "front"
+    server = Server(
+        "application",
+        port=int(sys.argv[1]),
+        interface=Interfaces.ASGINL if is_front else Interfaces.WSGI,
+        blocking_threads=1 if is_front else int(sys.argv[3]),
+        backpressure=CONNECTIONS_MAX,
+        websockets=False,
+        log_level=LogLevels.error,
+    )
+    server.serve(target_loader=load if is_front else lambda: application, wrap_loader=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Long requests leave their places to others, and share what they need by turns."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from contextvars import Context
+from pathlib import Path
+
+import pytest
+
+from roost.errors import TooManyLongRequests
+from roost.server.lanes import Lanes
+from roost.service.search_time import SearchTime
+from tests.hostile import raw_http
+from tests.hostile.fronted_server import FrontedServer
+
+HARD = 64
+SECONDS_MAX = 30
+
+
+def wait_until(is_so) -> None:
+    until = time.monotonic() + SECONDS_MAX
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_neighbours_are_answered_before_any_hard_search(threads: int, tmp_path: Path) -> None:
+    hard = raw_http.head("GET", "/allocation_candidates?hard", "x-auth-token: hostile")
+    with FrontedServer(tmp_path, threads=threads) as server, ExitStack() as stack:
+        connections = [stack.enter_context(raw_http.connect(server.port)) for _ in range(HARD)]
+        for connection in connections:
+            connection.sendall(hard)
+        # All of them run by turns, though there are but a few threads.
+        wait_until(lambda: server.counts()["searches"] == HARD)
+        before = server.counts()["questions"]
+        for _ in range(20):
+            assert server.get("/resource_providers/x").status_code == 200
+            assert server.get("/allocation_candidates?small").text == "small"
+        assert server.get("/livez").status_code == 200
+        assert raw_http.answered(connections) == 0
+        assert server.counts()["questions"] > before
+        assert server.get("/release").status_code == 200
+        answers = [raw_http.receive_answer(connection) for connection in connections]
+        assert answers == [(200, b"found")] * HARD
+        wait_until(lambda: server.get("/threads").json()["requests"] == threads)
+
+
+def test_a_search_that_is_too_much_is_refused(tmp_path: Path) -> None:
+    hard = raw_http.head("GET", "/allocation_candidates?hard", "x-auth-token: hostile")
+    with FrontedServer(tmp_path) as server, ExitStack() as stack:
+        connections = [stack.enter_context(raw_http.connect(server.port)) for _ in range(140)]
+        for connection in connections:
+            connection.sendall(hard)
+        wait_until(lambda: server.counts().get("refused") == 140 - 128)
+        assert raw_http.answered(connections) == 140 - 128
+        assert server.get("/allocation_candidates?small").text == "small"
+        assert server.get("/release").status_code == 200
+        answers = [raw_http.receive_answer(connection) for connection in connections]
+        assert sorted({status for status, _ in answers}) == [200, 503]
+
+
+class Jobs:
+    """Jobs of lanes that write down when they begin and end."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        self.lanes = lanes
+        self.events: list[str] = []
+        self.go = threading.Event()
+        self._ended = threading.Semaphore(0)
+        self._count = 0
+
+    def add(self, name: str, *, sender: str = "", long: bool = False, waits: bool = False) -> None:
+        def work() -> None:
+            self.events.append(f"{name} begins")
+            try:
+                if waits:
+                    self.go.wait(SECONDS_MAX)
+                if long:
+                    search_time = SearchTime(SECONDS_MAX)
+                    while search_time.may_go_on() and not self.go.is_set():
+                        sum(range(10000))
+                self.events.append(f"{name} ends")
+            except TooManyLongRequests:
+                self.events.append(f"{name} is refused")
+            finally:
+                self._ended.release()
+
+        self._count += 1
+        self.lanes.add(work, Context(), sender=sender, may_take_long=long)
+
+    def finish(self) -> list[str]:
+        self.go.set()
+        for _ in range(self._count):
+            assert self._ended.acquire(timeout=SECONDS_MAX)
+        return self.events
+
+
+def test_senders_take_turns() -> None:
+    jobs = Jobs(Lanes(1, "test"))
+    jobs.add("first", waits=True)
+    for number in range(3):
+        jobs.add(f"hostile {number}", sender="hostile")
+    jobs.add("honest", sender="honest")
+    events = [event for event in jobs.finish() if event.endswith("ends")]
+    assert events.index("honest ends") < events.index("hostile 1 ends")
+
+
+def test_one_place_is_kept_for_what_does_not_take_long() -> None:
+    # Nothing becomes long here: the places are all that there is.
+    jobs = Jobs(Lanes(3, "test", long_seconds=SECONDS_MAX))
+    for number in range(5):
+        jobs.add(f"search {number}", long=True)
+    jobs.add("read")
+    wait_until(lambda: "read ends" in jobs.events)
+    assert len([event for event in jobs.events if event.startswith("search")]) == 2
+    jobs.finish()
+
+
+def test_more_long_requests_than_allowed_are_refused() -> None:
+    jobs = Jobs(Lanes(2, "test", long_max=3))
+    for number in range(5):
+        jobs.add(f"search {number}", long=True)
+    wait_until(lambda: len(jobs.events) == 7)
+    assert len([event for event in jobs.events if event.endswith("refused")]) == 2
+    jobs.finish()
+    wait_until(lambda: jobs.lanes.count_long == 0)
+
+
+def test_a_thread_that_waits_for_its_turn_ends_with_its_time() -> None:
+    lanes = Lanes(1, "test")
+    assert lanes.turns.take(time.monotonic())
+    assert not lanes.turns.take(time.monotonic() + 0.05)
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(lanes.turns.take, time.monotonic() + SECONDS_MAX)
+        wait_until(lambda: lanes.turns.is_awaited)
+        lanes.turns.give_back()
+        assert waiting.result(SECONDS_MAX)
+    assert not lanes.turns.is_awaited
+
+
+def test_without_a_front_a_long_request_just_goes_on() -> None:
+    assert SearchTime(SECONDS_MAX).may_go_on()
+    assert not SearchTime(0).may_go_on()
