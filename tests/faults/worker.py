@@ -16,6 +16,7 @@ from typing import Any
 
 from roost.cli.main import roost as program
 from roost.server import worker
+from roost.server.front import Front
 from roost.settings import Settings
 from roost.store.feed import writer
 from tests.faults.breaks import BREAKS
