@@ -54,7 +54,7 @@ def read_events(
     # The index has caught up with at least these writes.
     with roost.current_index() as index:
         records = [each.record for each in reported]
-        now = _read_names(index, roost.position, records, event_filter)
+        now = _read_names(index, records, event_filter)
     names = NamesAtTime(now.providers)
     end = found[-1].position
     if is_ahead(now.position, end):
@@ -94,7 +94,7 @@ def _read_records(roost: Roost, position: FeedPosition) -> Sequence[HistoryEntry
 
 
 def _read_names(
-    index: Index, position: FeedPosition, records: Iterable[ChangeRecord], event_filter: EventFilter
+    index: Index, records: Iterable[ChangeRecord], event_filter: EventFilter
 ) -> _IndexNames:
     ids: set[int] = set()
     class_ids: set[int] = set()
@@ -108,7 +108,7 @@ def _read_names(
     if event_filter.tree is not None:
         rows.append(index.row_of_uuid.get(event_filter.tree))
     return _IndexNames(
-        position=position,
+        position=index.position,
         providers={
             index.ids[row]: ProviderName(index.uuids[row], index.root_uuid(row))
             for row in rows

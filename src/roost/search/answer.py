@@ -198,13 +198,17 @@ class Answer:
             return [layout.summary(one) for one in self.summaries]
         cached = index.rendered_summaries.setdefault(layout.key, {})
         roots = self._roots()
+        stamps: list[int] = index.rows.stamp[roots].tolist()
         # Most are cached, so all are fetched at once and only the gaps are filled.
-        texts = list(map(cached.get, roots, itertools.repeat(b"")))
+        texts = list(map(cached.get, stamps, itertools.repeat(b"")))
+        if len(cached) > 2 * index.rows.count:
+            # A search on an older snapshot adds what nobody asks for again.
+            cached.clear()
         for number, text in enumerate(texts):
             if not text:
                 rows = index.tree_rows(roots[number])
                 text = SEPARATOR_BYTES.join([layout.summary(summary(index, row)) for row in rows])
-                texts[number] = cached[roots[number]] = text
+                texts[number] = cached[stamps[number]] = text
         return texts
 
 
