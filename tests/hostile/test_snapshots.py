@@ -110,16 +110,16 @@ class LongSearch:
         return self.answer
 
 
-def text_of(roost: Roost, query: CandidateQuery) -> tuple[str, bytes]:
+def text_of(roost: Roost, query: CandidateQuery) -> tuple[bytes, bytes]:
     found = find_candidates(roost, query=query, layout=Lines())
-    return ", ".join(found.candidates), b", ".join(found.summaries)
+    return b", ".join(found.candidates), b", ".join(found.summaries)
 
 
-def oracle(index: Index, query: CandidateQuery) -> tuple[str, bytes]:
+def oracle(index: Index, query: CandidateQuery) -> tuple[bytes, bytes]:
     """The same, on an index that nobody else has, and from values instead of templates."""
     answer, layout = find(index, query), Lines(None)
     return (
-        ", ".join(map(layout.candidate, answer.candidates)),
+        ", ".join(map(layout.candidate, answer.candidates)).encode(),
         b", ".join(map(layout.summary, answer.summaries)),
     )
 
@@ -176,7 +176,7 @@ def test_an_answer_that_is_written_late_is_that_of_the_search(roost):
     delete_provider(roost, uuid=uid("device3"))
     text_of(roost, WIDE)
     layout = Lines()
-    written = ", ".join(answer.write_candidates(layout)), b", ".join(answer.write_summaries(layout))
+    written = b", ".join(answer.text(layout).blocks()), b", ".join(answer.write_summaries(layout))
     assert written == before
     assert text_of(roost, WIDE) == oracle(loaded(roost), WIDE)
 

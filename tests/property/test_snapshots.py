@@ -82,9 +82,10 @@ def test_the_index_is_compacted_among_them(monkeypatch):
     assert any(run(seed, monkeypatch) for seed in range(100, 105))
 
 
-WRITTEN_IN_PLACE = (
-    "aggregates by_aggregate capacity classes generation keys live stamp tree_aggregates used"
-).split()
+WRITTEN_IN_PLACE = [
+    *("aggregates", "by_aggregate", "capacity", "classes", "generation"),
+    *("keys", "live", "stamp", "tree_aggregates", "used"),
+]
 
 
 @pytest.mark.parametrize("forgotten", WRITTEN_IN_PLACE)

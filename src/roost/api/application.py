@@ -175,6 +175,10 @@ def _send(
         response.set_header("cache-control", "no-cache")
         # A proxy that buffers responses would never pass the first event on.
         response.set_header("x-accel-buffering", "no")
+    elif reply.pieces is not None:
+        response.content_type = JSON
+        response.stream = reply.pieces
+        response.content_length = reply.length
     elif reply.body is None:
         response.content_type = None
     else:

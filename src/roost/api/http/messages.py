@@ -45,6 +45,8 @@ class Reply(Value, frozen=True, kw_only=True):
 
     status: int = 200
     body: Any = None  # encoded as JSON, unless it is bytes; None: no body and no content type
+    pieces: Iterable[bytes] | None = None  # JSON that is made while it is sent, instead of a body
+    length: int | None = None  # of all pieces together; None: not known
     stream: Iterable[bytes] | None = None  # server-sent events, instead of a body
     location: str | None = None  # a path of this API, sent as an absolute URL
     # From 1.15 on, replies that show state say when it was last written (None: just now), and
