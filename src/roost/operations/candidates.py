@@ -18,6 +18,8 @@ from roost.service.service import Roost
 
 # Candidates that take less are written at once. More of them are written while they are sent.
 SMALL_BYTES_MAX = 2**20
+# With such a limit the search ends early enough. Whether the answer is too large shows at its end.
+LIMIT_SMALL_MAX = 1000
 
 
 class WrittenCandidates(Value, frozen=True, kw_only=True):
@@ -44,7 +46,7 @@ def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> W
             index,
             query,
             limit_max=settings.max_allocation_candidates,
-            count_max=settings.answer_bytes_max // candidate_bytes_min(query, layout),
+            count_max=_count_max(query, layout, settings.answer_bytes_max),
             depth_first=settings.depth_first,
             random=Random() if settings.randomize_allocation_candidates else None,
             budget=roost.search_budget(),
@@ -60,10 +62,17 @@ def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> W
     return written
 
 
+def _count_max(query: CandidateQuery, layout: Layout, bytes_max: int) -> int | None:
+    """How many candidates at most an answer of this size can hold; None: the limit is lower."""
+    if query.limit is not None and query.limit <= LIMIT_SMALL_MAX:
+        return None
+    return bytes_max // candidate_bytes_min(query, layout)
+
+
 def _write(answer: Answer, layout: Layout, bytes_max: int) -> WrittenCandidates:
     text = answer.text(layout)
     candidates: Iterable[bytes]
-    if answer.count * candidate_bytes_min(answer.query, layout) > SMALL_BYTES_MAX:
+    if text.length_roughly() > SMALL_BYTES_MAX:
         candidates, candidates_length = text.blocks(), text.length()
     else:
         candidates = blocks = list(text.blocks())

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from roost.model import Candidate
 from roost.search.index.columns import Integers
@@ -25,14 +26,17 @@ _PLACEHOLDERS = re.compile(r"@(\d+)@")
 
 # About so many bytes are written at once: a few milliseconds of work.
 BLOCK_BYTES = 2**19
-# About so many bytes has a candidate, for itself and for each slot.
+# About so many bytes has a candidate, for itself and for each slot; and one without slots.
 CANDIDATE_BYTES = 64
 SLOT_BYTES = 128
+PLAIN_BYTES = 512
 
 # A way for each line, and the row of a provider for each slot.
 Ways = Integers
 # The text between the UUIDs of a candidate, and the slots that they fill.
 Template = tuple[list[str], list[int]]
+# Ways of one shape: their numbers, and for each slot the first that its provider fills.
+Shape = tuple[npt.NDArray[np.int32], list[int]]
 
 
 class CandidateText(Protocol):
@@ -43,6 +47,9 @@ class CandidateText(Protocol):
 
     def length(self) -> int:
         """How many bytes all blocks have, with the separators between them."""
+
+    def length_roughly(self) -> int:
+        """About the same, without much work."""
 
 
 class PlainText:
@@ -68,6 +75,9 @@ class PlainText:
         if texts:
             yield SEPARATOR.join(texts).encode()
 
+    def length_roughly(self) -> int:
+        return self._count * PLAIN_BYTES
+
     def length(self) -> int:
         # They are written for that, and later a second time: both take less memory than once.
         lengths = [len(block) for block in self.blocks()]
@@ -89,10 +99,11 @@ class ShapedText:
         self._candidate = candidate  # from the rows of a way, and the UUID of each
         self._layout = layout
         self._templates: dict[tuple[int, ...], Template] = {}
+        self._candidate_bytes: int = CANDIDATE_BYTES + SLOT_BYTES * ways.shape[1]
+        self._shapes: list[list[Shape]] = []  # of the first blocks
 
     def blocks(self) -> Iterator[bytes]:
-        for ways in self._matrices():
-            shapes = list(_shapes(ways))
+        for ways, shapes in self._parts():
             if len(shapes) == 1:
                 [(_, shape)] = shapes
                 yield self._written(ways, shape, SEPARATOR).encode()
@@ -104,30 +115,40 @@ class ShapedText:
                     texts[member] = text
             yield SEPARATOR.join(texts).encode()
 
+    def length_roughly(self) -> int:
+        return len(self._ways) * self._candidate_bytes
+
     def length(self) -> int:
         lengths = self._uuid_lengths()
         total = len(SEPARATOR) * max(len(self._ways) - 1, 0)
-        for ways in self._matrices():
-            for members, shape in _shapes(ways):
+        for ways, shapes in self._parts():
+            for members, shape in shapes:
                 between, slots = self._template(shape)
                 total += len(members) * len("".join(between).encode())
                 total += int(lengths[ways[members][:, slots]].sum())
         return total
 
+    def _parts(self) -> Iterator[tuple[Ways, list[Shape]]]:
+        """The ways of each block, and their shapes."""
+        for number, ways in enumerate(self._matrices()):
+            if number == len(self._shapes):
+                self._shapes.append(list(_shapes(ways)))
+            yield ways, self._shapes[number]
+
     def _matrices(self) -> Iterator[Ways]:
-        count = max(1, BLOCK_BYTES // (CANDIDATE_BYTES + SLOT_BYTES * self._ways.shape[1]))
+        count = max(1, BLOCK_BYTES // self._candidate_bytes)
         for first in range(0, len(self._ways), count):
             yield self._ways[first : first + count]
 
     def _uuid_lengths(self) -> Integers:
-        """How long the UUID of each row is; old clients may have stored some in other forms."""
+        """How long the UUID of each row is; adopted databases may have some in other forms."""
         count = int(self._ways.max()) + 1 if self._ways.size else 0
         used = np.zeros(count, dtype=np.bool_)
         for ways in self._matrices():
             used[ways] = True
-        rows = np.flatnonzero(used).tolist()
+        rows = np.flatnonzero(used)
         lengths: Integers = np.zeros(count, dtype=np.int64)
-        lengths[rows] = [len(self._uuids[row].encode()) for row in rows]
+        lengths[rows] = [len(self._uuids[row].encode()) for row in rows.tolist()]
         return lengths
 
     def _written(self, ways: Ways, shape: Sequence[int], separator: str) -> str:
@@ -156,8 +177,7 @@ class ShapedText:
         return template
 
 
-def _shapes(ways: Ways) -> Iterator[tuple[Integers, list[int]]]:
-    """Ways of one shape: their numbers, and for each slot the first that its provider fills."""
+def _shapes(ways: Ways) -> Iterator[Shape]:
     width = ways.shape[1]
     first = (ways[:, :, np.newaxis] == ways[:, np.newaxis, :]).argmax(axis=2)
     if width <= 15:
@@ -167,4 +187,4 @@ def _shapes(ways: Ways) -> Iterator[tuple[Integers, list[int]]]:
     else:
         _, examples, shape_of = np.unique(first, axis=0, return_index=True, return_inverse=True)
     for number, example in enumerate(examples.tolist()):
-        yield np.flatnonzero(shape_of.ravel() == number), first[example].tolist()
+        yield np.flatnonzero(shape_of.ravel() == number).astype(np.int32), first[example].tolist()

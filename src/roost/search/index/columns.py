@@ -87,14 +87,16 @@ class ClassColumn(Columns):
 
     def position(self, row: int) -> int | None:
         """The position of the inventory of the provider in `row`."""
-        found = int(np.searchsorted(self.row[: self.count], row))
+        # With a number of another type, numpy would convert the whole column first.
+        found = int(self.row[: self.count].searchsorted(np.int32(row)))
         if found < self.count and self.row[found] == row:
             return found
         return None
 
     def span(self, first: int, end: int) -> slice:
         """The part of the column that belongs to the rows from `first` up to, not with, `end`."""
-        low, high = np.searchsorted(self.row[: self.count], (first, end))
+        rows = self.row[: self.count]
+        low, high = rows.searchsorted(np.int32(first)), rows.searchsorted(np.int32(end))
         return slice(int(low), int(high))
 
 

@@ -9,7 +9,6 @@ live ones, the index is compacted.
 Searches read a snapshot, which never changes (`copy_on_write.py`).
 """
 
-import copy
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -100,7 +99,8 @@ class Index:
 
     def snapshot(self) -> "Index":
         """The index as it is now; it never changes."""
-        made = copy.copy(self)
+        made = Index.__new__(Index)
+        made.__dict__.update(self.__dict__)
         made.classes, made.traits = self.classes.snapshot(), self.traits.snapshot()
         made.rows = self.rows.snapshot()
         made.row_of_id = self.row_of_id.snapshot()
