@@ -59,7 +59,7 @@ def make_ways(choices: Choices, index: Index, slots: list[Slot]) -> list[list[in
 
 def has_room(index: Index, row: int, slot: Slot) -> bool:
     return all(
-        class_id in index.row_classes[row] and Room(index, class_id).of_row(row) >= amount
+        class_id in index.row_classes(row) and Room(index, class_id).of_row(row) >= amount
         for class_id, amount in slot.demands.items()
     )
 

@@ -85,7 +85,7 @@ def test_the_index_has_every_provider_of_the_rows(seed):
     for number, node in nodes.items():
         row = index.row_of_id[number]
         assert index.row_of_uuid[node.uuid] == index.row_of_name[node.name] == row
-        assert index.row_classes[row] == tuple(each.class_id for each in node.inventories)
+        assert index.row_classes(row) == tuple(each.class_id for each in node.inventories)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -165,9 +165,9 @@ class CountingList(list):
 # Consecutive ids, ids of one node among many in a cluster, and ids that are allotted in blocks.
 @pytest.mark.parametrize("step", [1, 7, 1024, 2**20])
 def test_a_row_is_found_in_a_few_steps(step):
-    keys = CountingList(range(step, 10_001 * step, step))
+    keys = CountingList()
     table = RowLookup(keys)
-    table.add_new_rows()
+    table.extend(range(step, 10_001 * step, step))
     keys.reads = 0
     assert [table.get(key) for key in list(keys)] == list(range(10_000))
     assert keys.reads < 3 * 10_000
@@ -177,11 +177,19 @@ def test_a_row_is_found_in_a_few_steps(step):
 
 
 def test_a_row_that_lost_its_key_is_not_found():
-    keys = ["a", "b", "c"]
-    table = RowLookup(keys)
-    table.add_new_rows()
-    keys[1] = ""
+    table = RowLookup([])
+    table.extend(["a", "b", "c"])
+    table.own("keys")[1] = ""
     assert [table.get(key) for key in ("a", "b", "c", "", None)] == [0, None, 2, None, None]
-    keys += ["b", *map(str, range(1000))]
-    table.add_new_rows()
+    table.extend(["b", *map(str, range(1000))])
     assert [table.get(key) for key in ("a", "b", "c", "", "999")] == [0, 3, 2, None, 1003]
+
+
+def test_a_snapshot_of_a_lookup_finds_what_it_had():
+    table = RowLookup([])
+    table.extend(["a", "b", "c"])
+    before = table.snapshot()
+    table.own("keys")[1] = ""
+    table.extend(["b", "d", *map(str, range(1000))])
+    assert [table.get(key) for key in ("a", "b", "c", "d", "999")] == [0, 3, 2, 4, 1004]
+    assert [before.get(key) for key in ("a", "b", "c", "d", "999")] == [0, 1, 2, None, None]

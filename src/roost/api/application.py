@@ -175,6 +175,10 @@ def _send(
     response.status = reply.status
     if reply.watch is not None:
         _send_watch(reply.watch, reply.media_type, request, response)
+    elif reply.pieces is not None:
+        response.content_type = JSON
+        response.stream = reply.pieces
+        response.content_length = reply.length
     elif reply.body is None:
         response.content_type = None
     else:

@@ -1,25 +1,38 @@
 """Searches: where a request fits, why it does not, and how many more of it fit."""
 
+from collections.abc import Iterable, Sequence
 from random import Random
 
-from roost.errors import SearchTooHard
+from roost.errors import AnswerTooLarge, SearchTooHard
 from roost.model import Value
 from roost.observe import metrics
 from roost.operations.known_names import check_query
 from roost.query import CandidateQuery, Cursor
 from roost.reasons import Explanation
-from roost.search.answer import Layout
+from roost.search.answer import Answer, Layout, candidate_bytes_min
+from roost.search.candidate_text import SEPARATOR
 from roost.search.capacity import simulate_claims
 from roost.search.explain.explain import explain
 from roost.search.find import find
 from roost.service.service import Roost
 
+# Candidates that take less are written at once. More of them are written while they are sent.
+SMALL_BYTES_MAX = 2**20
+# With such a limit the search ends early enough. Whether the answer is too large shows at its end.
+LIMIT_SMALL_MAX = 1000
+
 
 class WrittenCandidates(Value, frozen=True, kw_only=True):
-    """The candidates of a search as text, in the layout of the API version."""
+    """The candidates of a search as text, in the layout of the API version.
 
-    candidates: list[str]  # texts of one or more candidates each
-    summaries: list[bytes]  # texts of one or more providers each
+    `SEPARATOR` stands between what a text holds, and belongs between the texts too. The lengths are
+    those of all texts with it.
+    """
+
+    candidates: Iterable[bytes]  # of one or more candidates each; can be read only once
+    candidates_length: int
+    summaries: list[bytes]  # of one or more providers each
+    summaries_length: int
     next: Cursor | None = None  # where the next page begins, if there is one
 
 
@@ -33,22 +46,54 @@ def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> W
             index,
             query,
             limit_max=settings.max_allocation_candidates,
+            count_max=_count_max(query, layout, settings.answer_bytes_max),
             depth_first=settings.depth_first,
             random=Random() if settings.randomize_allocation_candidates else None,
             budget=roost.search_budget(),
         )
-        if answer.gave_up and (query.limit is None or not answer.count):
-            raise SearchTooHard("It has many ways to serve each group.", "A limit helps.")
-        stopwatch.lap(metrics.SEARCH_FIND)
-        # Written while the index is locked, since the index caches the summaries of its trees.
-        written = WrittenCandidates(
-            candidates=answer.write_candidates(layout),
-            summaries=answer.write_summaries(layout),
-            next=answer.next,
-        )
+    if answer.is_too_large:
+        raise AnswerTooLarge(settings.answer_bytes_max)
+    if answer.gave_up and (query.limit is None or not answer.count):
+        raise SearchTooHard("It has many ways to serve each group.", "A limit helps.")
+    stopwatch.lap(metrics.SEARCH_FIND)
+    written = _write(answer, layout, settings.answer_bytes_max)
     stopwatch.lap(metrics.SEARCH_RENDER)
     metrics.SEARCH_CANDIDATES.observe(answer.count)
     return written
+
+
+def _count_max(query: CandidateQuery, layout: Layout, bytes_max: int) -> int | None:
+    """How many candidates at most an answer of this size can hold; None: the limit is lower."""
+    if query.limit is not None and query.limit <= LIMIT_SMALL_MAX:
+        return None
+    return bytes_max // candidate_bytes_min(query, layout)
+
+
+def _write(answer: Answer, layout: Layout, bytes_max: int) -> WrittenCandidates:
+    text = answer.text(layout)
+    candidates: Iterable[bytes]
+    if text.length_roughly() > SMALL_BYTES_MAX:
+        candidates, candidates_length = text.blocks(), text.length()
+    else:
+        candidates = blocks = list(text.blocks())
+        candidates_length = _joined_length(blocks)
+    if candidates_length > bytes_max:
+        raise AnswerTooLarge(bytes_max)
+    summaries = answer.write_summaries(layout)
+    summaries_length = _joined_length(summaries)
+    if candidates_length + summaries_length > bytes_max:
+        raise AnswerTooLarge(bytes_max)
+    return WrittenCandidates(
+        candidates=candidates,
+        candidates_length=candidates_length,
+        summaries=summaries,
+        summaries_length=summaries_length,
+        next=answer.next,
+    )
+
+
+def _joined_length(texts: Sequence[bytes]) -> int:
+    return sum(map(len, texts)) + len(SEPARATOR) * max(len(texts) - 1, 0)
 
 
 def explain_candidates(

@@ -64,7 +64,7 @@ def describe_writes(
     reported = found[:WRITES_MAX]
     # The index has caught up with at least these writes.
     with roost.current_index() as index:
-        now = _read_names(index, roost.position, [each.record for each in reported], trees)
+        now = _read_names(index, [each.record for each in reported], trees)
     names = NamesAtTime(now.providers)
     end = found[-1].position
     if is_ahead(now.position, end):
@@ -114,9 +114,7 @@ def _read_records(roost: Roost, position: FeedPosition) -> Sequence[HistoryEntry
     return found
 
 
-def _read_names(
-    index: Index, position: FeedPosition, records: Iterable[ChangeRecord], trees: Iterable[str]
-) -> _IndexNames:
+def _read_names(index: Index, records: Iterable[ChangeRecord], trees: Iterable[str]) -> _IndexNames:
     ids: set[int] = set()
     class_ids: set[int] = set()
     for record in records:
@@ -128,7 +126,7 @@ def _read_names(
     rows = [index.row_of_id.get(id) for id in ids]
     rows += map(index.row_of_uuid.get, trees)
     return _IndexNames(
-        position=position,
+        position=index.position,
         providers={
             index.ids[row]: ProviderName(index.uuids[row], index.root_uuid(row))
             for row in rows

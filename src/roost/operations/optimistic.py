@@ -126,4 +126,4 @@ def _recent_snapshot(
 
 def _snapshot(roost: Roost, providers: Generations, *, allow_stale: bool) -> IndexSnapshot | None:
     with roost.recent_index(allow_stale=allow_stale) as index:
-        return None if index is None else take_snapshot(index, roost.position, providers)
+        return None if index is None else take_snapshot(index, providers)

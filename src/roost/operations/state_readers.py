@@ -136,10 +136,8 @@ class IndexSnapshot(Value, frozen=True, kw_only=True):
     trait_ids: Mapping[str, int]
 
 
-def take_snapshot(
-    index: Index, position: FeedPosition, generations: Mapping[str, int | None]
-) -> IndexSnapshot | None:
-    """A copy of what the index contains of these providers.
+def take_snapshot(index: Index, generations: Mapping[str, int | None]) -> IndexSnapshot | None:
+    """What the index contains of these providers, and nothing of the index itself.
 
     `generations` are by provider UUID; None for a client that does not name one. The result is
     None where the index lacks a provider, or has another generation than the client named: then
@@ -154,11 +152,9 @@ def take_snapshot(
     if not providers:
         return None
     return IndexSnapshot(
-        position=position,
+        position=index.position,
         providers=providers,
-        # A copy: another thread may apply a rename to the index before the transaction begins.
-        class_ids=dict(index.classes.ids),
-        # Shared with the index, because the tables confirm all but standard names.
+        class_ids=index.classes.ids,
         trait_ids=index.traits.ids,
     )
 

@@ -1,13 +1,12 @@
 """Ways -> the answer: each candidate once, and the providers that it names.
 
-An answer can be read as values, or written as text. Text is joined rather than encoded: each
-distinct shape of candidate is laid out once and then filled with UUIDs, and the index caches the
-summaries of a tree until something in the tree changes.
+An answer can be read as values, or written as text: the candidates block by block
+(`candidate_text.py`), and the summaries of whole trees, which the index caches until something in
+the tree changes.
 """
 
 import itertools
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -15,20 +14,15 @@ import numpy as np
 
 from roost.model import Candidate, ProviderSummary, capacity
 from roost.query import CandidateQuery, Cursor
+from roost.search.candidate_text import SEPARATOR, CandidateText, ShapedText
 from roost.search.index.columns import Integers
 from roost.search.index.index import Index
 from roost.search.match import Slot
 
-# Stands for the UUID of the provider in a slot while a shape is laid out. No name of a class and
-# no suffix of a group can contain the @ sign.
-_PLACEHOLDER = "@{}@"
-_PLACEHOLDERS = re.compile(r"@(\d+)@")
-
-# Between candidates, and between summaries.
-SEPARATOR = ", "
 SEPARATOR_BYTES = SEPARATOR.encode()
-# Between candidates while they are sorted; JSON has only escaped line breaks.
-_LINE = "\n"
+
+# The shortest form of a UUID.
+_UUID_SHORTEST = "0" * 32
 
 
 class Layout(Protocol):
@@ -41,18 +35,35 @@ class Layout(Protocol):
     def summary(self, summary: ProviderSummary) -> bytes: ...
 
 
+def candidate_bytes_min(query: CandidateQuery, layout: Layout) -> int:
+    """A size that no candidate of this query falls below: one provider serves all groups."""
+    resources = {name: 0 for group in query.groups for name in group.resources}
+    smallest = Candidate(
+        allocations={_UUID_SHORTEST: resources},
+        mappings={group.suffix: (_UUID_SHORTEST,) for group in query.groups},
+    )
+    return len(layout.candidate(smallest))
+
+
 class Answer:
     """The ways found so far, without repetition."""
 
     def __init__(
-        self, index: Index, query: CandidateQuery, slots: Sequence[Slot], sharing: Integers
+        self,
+        index: Index,
+        query: CandidateQuery,
+        slots: Sequence[Slot],
+        sharing: Integers,
+        count_max: int | None = None,
     ) -> None:
+        """A search may stop when it has found more than `count_max`."""
         self._index = index
-        self._query = query
+        self.query = query
         self._slots = slots
         self._sharing = sharing
         self._seen: set[tuple[int, ...]] = set()  # ways that several trees may have
-        self._matrices: list[Integers] = [np.empty((0, len(slots)), dtype=np.int64)]
+        self._matrices: list[Integers] = [np.empty((0, len(slots)), dtype=np.int32)]
+        self._count_max = count_max
         self.count = 0
         self.next: Cursor | None = None  # of the last way, if another page follows
         self.gave_up = False  # whether the search gave up, so that ways may be missing
@@ -62,8 +73,13 @@ class Answer:
     def add(self, ways: Integers) -> None:
         if len(self._sharing):
             ways = ways[self._is_new(ways)]
-        self._matrices.append(ways)
+        # There may be millions, and rows fit into 32 bits.
+        self._matrices.append(ways.astype(np.int32))
         self.count += len(ways)
+
+    @property
+    def is_too_large(self) -> bool:
+        return self._count_max is not None and self.count > self._count_max
 
     def cut(self, limit: int) -> None:
         """Drop the last ways, down to `limit`."""
@@ -109,10 +125,10 @@ class Answer:
     def summaries(self) -> tuple[ProviderSummary, ...]:
         """Of whole trees; before 1.29 only of the providers that serve."""
         index = self._index
-        if self._query.nested_aware:
+        if self.query.nested_aware:
             shown = [row for root in self._roots() for row in index.tree_rows(root)]
         else:
-            shown = np.unique(self._serving()).tolist()
+            shown = self._distinct(self._serving())
         return tuple(summary(index, row) for row in shown)
 
     def _candidate(self, way: Sequence[int], uuids: Sequence[str]) -> Candidate:
@@ -134,77 +150,40 @@ class Answer:
         return self.ways[:, [number for number, slot in enumerate(self._slots) if slot.demands]]
 
     def _roots(self) -> list[int]:
-        roots: list[int] = np.unique(self._index.rows.root[self._serving()]).tolist()
-        return roots
+        return self._distinct(self._index.rows.root[self._serving()])
+
+    def _distinct(self, rows: Integers) -> list[int]:
+        """Each of the rows once, in order."""
+        # Marking them is quicker than sorting, because they are many and repeat.
+        marked = np.zeros(self._index.rows.count, dtype=np.bool_)
+        marked[rows] = True
+        distinct: list[int] = np.flatnonzero(marked).tolist()
+        return distinct
 
     # -- as text -------------------------------------------------------------------------------
 
-    def write_candidates(self, layout: Layout) -> list[str]:
-        """The candidates, one or more in each text, separated by `SEPARATOR`."""
-        shapes = list(self._shapes())
-        if len(shapes) == 1:
-            [(_, shape)] = shapes
-            return [self._written(self.ways, shape, layout, SEPARATOR)]
-        texts: list[str] = [""] * len(self.ways)
-        for members, shape in shapes:
-            lines = self._written(self.ways[members], shape, layout, _LINE).split(_LINE)
-            for member, text in zip(members.tolist(), lines, strict=True):
-                texts[member] = text
-        return texts
-
-    def _written(self, ways: Integers, shape: Sequence[int], layout: Layout, separator: str) -> str:
-        """Ways of one shape as text.
-
-        The text between the UUIDs is the same for all. So one list takes texts and UUIDs in turn,
-        a column of all ways at a time, and is joined at the end.
-        """
-        between, slots = self._template(shape, layout)
-        count, width = len(ways), 2 * len(slots) + 1
-        texts = [""] * (count * width)
-        for number, slot in enumerate(slots):
-            texts[2 * number :: width] = [between[number]] * count
-            rows = ways[:, slot].tolist()
-            texts[2 * number + 1 :: width] = map(self._index.uuids.__getitem__, rows)
-        texts[width - 1 :: width] = [between[-1] + separator] * (count - 1) + [between[-1]]
-        return "".join(texts)
-
-    def _shapes(self) -> Iterator[tuple[Integers, list[int]]]:
-        """Ways of one shape: their numbers, and for each slot the first that its provider fills."""
-        ways, width = self.ways, len(self._slots)
-        if not len(ways):
-            return
-        first = (ways[:, :, np.newaxis] == ways[:, np.newaxis, :]).argmax(axis=2)
-        if width <= 15:
-            # Each shape as one number, which is much quicker to compare than a row.
-            codes = first @ width ** np.arange(width)
-            _, examples, shape_of = np.unique(codes, return_index=True, return_inverse=True)
-        else:
-            _, examples, shape_of = np.unique(first, axis=0, return_index=True, return_inverse=True)
-        for number, example in enumerate(examples.tolist()):
-            yield np.flatnonzero(shape_of.ravel() == number), first[example].tolist()
-
-    def _template(self, shape: Sequence[int], layout: Layout) -> tuple[list[str], list[int]]:
-        """A candidate of this shape: the text between the UUIDs, and the slots that they fill."""
-        text = layout.candidate(
-            self._candidate(shape, [_PLACEHOLDER.format(slot) for slot in shape])
-        )
-        texts = _PLACEHOLDERS.split(text)
-        return texts[::2], [int(slot) for slot in texts[1::2]]
+    def text(self, layout: Layout) -> CandidateText:
+        """The candidates as text."""
+        return ShapedText(self.ways, self._index.uuids, self._candidate, layout.candidate)
 
     def write_summaries(self, layout: Layout) -> list[bytes]:
         """The summaries, of one or more providers each."""
         index = self._index
-        if not self._query.nested_aware or layout.key is None:
+        if not self.query.nested_aware or layout.key is None:
             return [layout.summary(one) for one in self.summaries]
         cached = index.rendered_summaries.setdefault(layout.key, {})
         roots = self._roots()
+        stamps: list[int] = index.rows.stamp[roots].tolist()
         # Most are cached, so all are fetched at once and only the gaps are filled.
-        texts = list(map(cached.get, roots, itertools.repeat(b"")))
+        texts = list(map(cached.get, stamps, itertools.repeat(b"")))
+        if len(cached) > 2 * index.rows.count:
+            # A search on an older snapshot adds what nobody asks for again.
+            cached.clear()
         for number, text in enumerate(texts):
             if not text:
                 rows = index.tree_rows(roots[number])
                 text = SEPARATOR_BYTES.join([layout.summary(summary(index, row)) for row in rows])
-                texts[number] = cached[roots[number]] = text
+                texts[number] = cached[stamps[number]] = text
         return texts
 
 

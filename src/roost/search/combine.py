@@ -108,7 +108,13 @@ class Combination:
         first = 0
         while first < len(ways):
             # Whole trees, as many as make a matrix of reasonable size.
-            end = first + max(1, int(np.searchsorted(np.cumsum(ways[first:]), 16 * WAYS_FEW)))
+            counts = np.minimum(ways[first:], 16 * WAYS_FEW)
+            end = first + int(np.searchsorted(np.cumsum(counts), 16 * WAYS_FEW))
+            if end == first:
+                # One tree alone has more.
+                yield from self.ways_of_one(int(self.easy[first]))
+                first += 1
+                continue
             counts = ways[first:end]
             trees = np.repeat(self.easy[first:end], counts)
             yield self._matrix(trees, ragged_range(np.zeros_like(counts), counts))

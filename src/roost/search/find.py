@@ -43,6 +43,7 @@ def find(
     query: CandidateQuery,
     *,
     limit_max: int | None = None,
+    count_max: int | None = None,
     depth_first: bool = False,
     random: Random | None = None,
     budget: Budget | None = None,
@@ -51,16 +52,18 @@ def find(
 
     Names in the query must exist in the index. With a limit the trees take turns, so that one
     wide tree cannot fill the answer, unless `depth_first`. `random` shuffles what comes first.
-    `limit_max` is the operator's limit, beside the query's own.
+    `limit_max` is the operator's limit, beside the query's own. A search that finds more than
+    `count_max` stops, and its answer is too large.
     """
     limit = min((each for each in (query.limit, limit_max) if each is not None), default=None)
     if query.may_split:
-        return SplitSearch(index, query, budget=budget).find(limit)
+        return SplitSearch(index, query, budget=budget).find(limit, count_max)
     if query.order is not None:
         # Which tree comes first is only known when all have been examined, so the limit bounds
         # the page and not the search.
-        return Search(index, query, budget=budget).answer_in_order(query.order, limit)
-    search = Search(index, query, limit=limit, random=random, budget=budget)
+        search = Search(index, query, count_max=count_max, budget=budget)
+        return search.answer_in_order(query.order, limit)
+    search = Search(index, query, limit=limit, count_max=count_max, random=random, budget=budget)
     # Without a limit every way is in the answer, and turns would only cost time.
     turns = limit is not None and not depth_first
     return search.answer(search.ways_in_turns() if turns else search.ways_tree_by_tree())
@@ -91,6 +94,7 @@ class Search:
         query: CandidateQuery,
         *,
         limit: int | None = None,
+        count_max: int | None = None,
         root: int | None = None,
         together: bool = True,
         random: Random | None = None,
@@ -103,6 +107,7 @@ class Search:
         self.index = index
         self.query = query
         self.limit = limit
+        self.count_max = count_max
         self.root = root
         self.random = random
         self.budget = Budget() if budget is None else budget
@@ -238,12 +243,14 @@ class Search:
 
     def answer(self, ways: Iterator[Integers]) -> Answer:
         """The first ways, up to the limit."""
-        answer = Answer(self.index, self.query, self.slots, self.sharing)
+        answer = Answer(self.index, self.query, self.slots, self.sharing, self.count_max)
         try:
             for matrix in ways:
                 answer.add(matrix)
                 if self.limit is not None and answer.count >= self.limit:
                     answer.cut(self.limit)
+                    break
+                if answer.is_too_large:
                     break
         except GaveUp:
             answer.gave_up = True
@@ -251,7 +258,7 @@ class Search:
 
     def answer_in_order(self, order: Order, limit: int | None) -> Answer:
         """One page of all ways, in the order that the client asks for."""
-        answer = Answer(self.index, self.query, self.slots, self.sharing)
+        answer = Answer(self.index, self.query, self.slots, self.sharing, self.count_max)
         page: list[Integers] = []
         last: Cursor | None = None
         try:
@@ -264,6 +271,8 @@ class Search:
                     break
                 page.append(way)
                 last = cursor
+                if self.count_max is not None and len(page) > self.count_max:
+                    break
         except GaveUp:
             answer.gave_up = True
             answer.next = last

@@ -62,7 +62,8 @@ class Slot:
             column = index.columns.get(class_id)
             if column is None or not column.count:
                 return EMPTY
-            positions = np.searchsorted(column.row[: column.count], rows)
+            # With numbers of another type, numpy would convert the whole column first.
+            positions = column.row[: column.count].searchsorted(rows.astype(np.int32))
             positions = np.minimum(positions, column.count - 1)
             has_class = column.row[positions] == rows
             rows = rows[has_class & fits_mask(column, positions, amount)]

@@ -6,45 +6,45 @@ import numpy as np
 
 from roost.search.index.columns import Integers, Mask, ragged_range
 from roost.search.index.index import Index
-from roost.search.match import Slot
+from roost.search.match import EMPTY, Slot
 
 
 class SharingByAggregates:
     """For each set of aggregates: the rows that share through one of them, by provider id.
 
     Rows move as trees change and ids do not, so ordering by id gives all processes the same order.
-    The index caches this as long as the same providers share; new sets are added.
+    The index caches this as long as the same providers share. Where sets were added since, a longer
+    one takes its place.
     """
 
-    def __init__(self, sharing: Integers) -> None:
-        self._sharing = sharing
-        self._known = 0  # how many sets have been added
-        self.rows: Integers = np.empty(0, dtype=np.int64)
-        self.start: Integers = np.empty(0, dtype=np.int64)
-        self.count: Integers = np.empty(0, dtype=np.int64)
+    def __init__(self, rows: Integers, start: Integers, count: Integers) -> None:
+        self.rows = rows
+        self.start = start
+        self.count = count
 
     @classmethod
-    def of(cls, index: Index, sharing: Integers) -> "SharingByAggregates":
-        cached = index.sharing_by_aggregates
-        if not isinstance(cached, SharingByAggregates) or cached._sharing is not sharing:
-            cached = index.sharing_by_aggregates = cls(sharing)
-        cached._add_new(index)
+    def of(cls, index: Index) -> "SharingByAggregates":
+        cache = index.sharing.cache
+        cached = cache.by_aggregates
+        if not isinstance(cached, SharingByAggregates):
+            cached = cls(EMPTY, EMPTY, EMPTY)
+        if len(cached.count) < index.aggregate_sets.count:
+            cached = cache.by_aggregates = cached._with_new_sets(index)
         return cached
 
-    def _add_new(self, index: Index) -> None:
-        sets = index.aggregate_sets.members
-        if self._known == len(sets):
-            return
+    def _with_new_sets(self, index: Index) -> "SharingByAggregates":
+        sets, sharing = index.aggregate_sets, index.sharing.by_aggregate
         lists = [
-            _by_id(index, set().union(*(index.sharing.get(name, ()) for name in names)))
-            for names in sets[self._known :]
+            _by_id(index, set().union(*(sharing.get(name, ()) for name in names)))
+            for names in sets.members[len(self.count) : sets.count]
         ]
         counts = np.array([len(rows) for rows in lists], dtype=np.int64)
-        self.start = np.concatenate([self.start, len(self.rows) + np.cumsum(counts) - counts])
-        self.count = np.concatenate([self.count, counts])
         added = np.array([row for rows in lists for row in rows], dtype=np.int64)
-        self.rows = np.concatenate([self.rows, added])
-        self._known = len(sets)
+        return SharingByAggregates(
+            rows=np.concatenate([self.rows, added]),
+            start=np.concatenate([self.start, len(self.rows) + np.cumsum(counts) - counts]),
+            count=np.concatenate([self.count, counts]),
+        )
 
 
 def _by_id(index: Index, rows: Iterable[int]) -> list[int]:
@@ -54,7 +54,7 @@ def _by_id(index: Index, rows: Iterable[int]) -> list[int]:
 def sharing_with(index: Index, root: int) -> list[int]:
     """The rows that share with a tree and are not part of it, by provider id."""
     aggregates = index.aggregate_sets.members[int(index.rows.tree_aggregates[root])]
-    sharing = {row for name in aggregates for row in index.sharing.get(name, ())}
+    sharing = {row for name in aggregates for row in index.sharing.by_aggregate.get(name, ())}
     return _by_id(index, sharing.difference(index.tree_rows(root)))
 
 
@@ -84,7 +84,7 @@ class SharingOptions:
     ) -> tuple[Integers, Integers, Integers]:
         """The ragged lists of each tree's own options, each followed by the shared ones."""
         rows = self._index.rows
-        by_aggregates = SharingByAggregates.of(self._index, self._sharing)
+        by_aggregates = SharingByAggregates.of(self._index)
         sets = rows.tree_aggregates[roots]
         sharing_count = by_aggregates.count[sets]
         shared = by_aggregates.rows[ragged_range(by_aggregates.start[sets], sharing_count)]

@@ -11,11 +11,12 @@ from typing import TypeVar
 
 from roost.observe import metrics
 from roost.search.budget import Budget
-from roost.search.index.advance import advance, is_next
+from roost.search.index.advance import is_next
 from roost.search.index.index import Index
 from roost.service.contention import Contention
 from roost.service.event_hub import EventHub
 from roost.service.search_time import SearchTime
+from roost.service.shared_index import SharedIndex
 from roost.settings import Settings
 from roost.store.feed.positions import FeedPosition
 from roost.store.store import RETRY_COUNT_DEFAULT, Store
@@ -25,10 +26,6 @@ LOG = logging.getLogger(__name__)
 
 # Decisions based on an index older than this would fail too often.
 RECENT_SECONDS_MAX = 0.02
-
-# Most searches hold the index for less time than this. A thread that would have to wait longer
-# takes another path.
-INDEX_LOCK_SECONDS_MAX = 0.01
 
 Result = TypeVar("Result")
 
@@ -53,12 +50,10 @@ class Roost:
         self.event_hub = EventHub(store, settings.event_streams_max, stopping or Event())
         self._prepare = prepare
         self._prepare_lock = Lock()
-        # One thread at a time reads the change feed; other threads use the index meanwhile.
+        # One thread at a time reads the change feed and changes the index; other threads read
+        # snapshots of it meanwhile.
         self._catch_up_lock = Lock()
-        # A thread holds this one while it reads the index, and while it changes it.
-        self._index_lock = Lock()
-        self._index: Index | None = None
-        self._position: FeedPosition = {}
+        self._index = SharedIndex()
         self._catch_ups_started = 0
         self._catch_ups_finished = 0
         self._feed_read_at = 0.0
@@ -83,32 +78,31 @@ class Roost:
 
     @contextmanager
     def current_index(self) -> Iterator[Index]:
-        """The index, locked, with everything that any process acknowledged before the call."""
+        """A snapshot with everything that any process acknowledged before the call.
+
+        It never changes, and may be used after the block too. It should not be kept for longer than
+        one request: writers copy what they change as long as somebody has it.
+        """
         self.catch_up()
-        with self._index_lock:
-            assert self._index is not None
-            yield self._index
+        index = self._index.snapshot()
+        assert index is not None
+        yield index
 
     @contextmanager
     def recent_index(self, *, allow_stale: bool) -> Iterator[Index | None]:
-        """The index, locked, possibly without the latest writes; None if it is not free soon.
+        """A snapshot, possibly without the latest writes; None before the index was loaded.
 
         The caller must verify what it decides from it: in a transaction, by the generations of
         providers. Without `allow_stale` the index catches up first unless it has just done so.
         It always catches up with providers that this process itself deleted: an old SQLite file
         gives the id of a deleted provider to the next one, which no generation shows.
         """
-        if self._index is not None:
+        live = self._index.live
+        if live is not None:
             is_old = time.monotonic() - self._feed_read_at > RECENT_SECONDS_MAX
-            if (is_old and not allow_stale) or self.store.has_deleted_since(self._position):
+            if (is_old and not allow_stale) or self.store.has_deleted_since(live.position):
                 self.catch_up()
-        if not self._index_lock.acquire(timeout=INDEX_LOCK_SECONDS_MAX):
-            yield None
-            return
-        try:
-            yield self._index
-        finally:
-            self._index_lock.release()
+        yield self._index.snapshot()
 
     def as_stored(self, provider_uuid: str) -> str:
         """The UUID of a provider as it is stored, where the database finds it in upper case too.
@@ -122,14 +116,6 @@ class Roost:
         with self.recent_index(allow_stale=True) as index:
             is_stored = index is not None and provider_uuid in index.row_of_uuid
             return provider_uuid if is_stored else lower
-
-    @property
-    def position(self) -> FeedPosition:
-        """How much of the change feed the index contains.
-
-        A thread that holds the index reads the position of that very index.
-        """
-        return self._position
 
     def search_budget(self) -> Budget:
         """What one search may do, from now on."""
@@ -159,7 +145,7 @@ class Roost:
         """
         if self._catch_up_lock.acquire(blocking=False):
             try:
-                self._apply_own_changes(INDEX_LOCK_SECONDS_MAX)
+                self._apply_own_changes()
             finally:
                 self._catch_up_lock.release()
 
@@ -180,68 +166,62 @@ class Roost:
     def _read_feed(self) -> None:
         self._feed_read_at = time.monotonic()
         self._apply_own_changes()
-        if self._index is not None:
-            news = self.store.changes_since(self._position)
+        index = self._index.live
+        if index is not None:
+            before = index.position
+            news = self.store.changes_since(before)
             if news is not None:
                 position, changes = news
-                before = self._position
-                with self._index_lock:
-                    if changes:
-                        advance(self._index, changes)
-                    self._position = position
-                self._measure(self._index, before)
+                # Usually nobody wrote, and the store gives back the very same position.
+                if position is not before:
+                    self._index.advance(changes, position)
+                self._measure(index, before)
                 return
             LOG.warning("the change feed no longer reaches back to this process: reloading")
-        (metrics.LOADED_FIRST if self._index is None else metrics.LOADED_ANEW).inc()
+        (metrics.LOADED_FIRST if index is None else metrics.LOADED_ANEW).inc()
         with metrics.INDEX_LOAD_SECONDS.time():
-            position, index = self._load()
-        with self._index_lock:
-            self._index, self._position = index, position
+            index = self._load()
+        self._index.replace(index)
         self._measure(index)
 
-    def _apply_own_changes(self, wait_seconds: float = -1) -> None:
-        """Apply what this process wrote, from memory; -1 waits for the index without limit."""
-        if self._index is None:
+    def _apply_own_changes(self) -> None:
+        """Apply what this process wrote, from memory."""
+        index = self._index.live
+        if index is None:
             return
-        while (news := self.store.own_changes(self._position)) is not None:
+        while (news := self.store.own_changes(index.position)) is not None:
             position, changes = news
-            if not self._index_lock.acquire(timeout=wait_seconds):
+            # Writes of other processes that came in between must be applied first.
+            if not is_next(index, changes):
                 return
-            try:
-                # Writes of other processes that came in between must be applied first.
-                if not is_next(self._index, changes):
-                    return
-                advance(self._index, changes)
-                self._position = position
-            finally:
-                self._index_lock.release()
+            self._index.advance(changes, position)
 
-    def _load(self) -> tuple[FeedPosition, Index]:
+    def _load(self) -> Index:
         # The index lives as long as the process. The garbage collector need not examine it while
         # it is loaded, nor later: with a large cloud each pass would stop requests for a second.
         gc.disable()
         try:
             position, rows = self.store.load()
             index = Index.build(rows)
+            index.position = position
             del rows
         finally:
             gc.enable()
         gc.freeze()
         release_free_memory()
         LOG.info("index loaded: %d providers", index.live_count)
-        return position, index
+        return index
 
     def _measure(self, index: Index, position_before: FeedPosition | None = None) -> None:
         if self._gauges is None:
             self._gauges = metrics.IndexGauges()
         self._gauges.caught_up.set(time.time())
-        # Usually nobody wrote, and the store gives back the very same position.
-        if position_before is not self._position:
+        if position_before is not index.position:
             self._gauges.providers.set(index.live_count)
             self._gauges.rows.set(index.rows.count)
             if position_before is not None:
                 records = (
-                    last - position_before.get(writer, 0) for writer, last in self._position.items()
+                    last - position_before.get(writer, 0) for writer, last in index.position.items()
                 )
                 metrics.INDEX_RECORDS.inc(sum(records))
 

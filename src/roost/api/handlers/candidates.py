@@ -1,9 +1,11 @@
 """/allocation_candidates and /capacity: where a request fits, and how many more of it."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from roost.api.http import pieces
 from roost.api.http.error_wording import reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.parsing import bodies, candidate_query, query_string, tokens
@@ -12,6 +14,9 @@ from roost.model import Candidate, ProviderSummary
 from roost.operations.candidates import WrittenCandidates, count_capacity, find_candidates
 from roost.query import CandidateQuery
 from roost.service.service import Roost
+
+_BEGIN = b'{"allocation_requests": ['
+_BETWEEN = b'], "provider_summaries": {'
 
 
 def get(roost: Roost, request: Request) -> Reply:
@@ -42,7 +47,13 @@ def _find(roost: Roost, query: CandidateQuery, version: Version) -> Reply:
     with reword_errors(candidate_query.WORDINGS):
         found = find_candidates(roost, query=query, layout=layout)
     after = None if found.next is None else tokens.encode_cursor(query, found.next)
-    return Reply(body=render(found, after), shows_state=True)
+    end = b"}}" if after is None else b'}, "next": "' + after.encode() + b'"}'
+    length = found.candidates_length + found.summaries_length
+    length += len(_BEGIN) + len(_BETWEEN) + len(end)
+    rendered = render(found, end)
+    if length <= pieces.SMALL_BYTES_MAX:
+        return Reply(body=b"".join(rendered), shows_state=True)
+    return Reply(pieces=rendered, length=length, shows_state=True)
 
 
 def _count(roost: Roost, parameters: query_string.Parameters) -> Reply:
@@ -52,17 +63,10 @@ def _count(roost: Roost, parameters: query_string.Parameters) -> Reply:
     return Reply(body=found, shows_state=True)
 
 
-def render(found: WrittenCandidates, after: str | None = None) -> bytes:
-    # An answer can have many megabytes, so its pieces are joined only once.
-    pieces = [b'{"allocation_requests": [', ", ".join(found.candidates).encode()]
-    separator = b'], "provider_summaries": {'
-    for summaries in found.summaries:
-        pieces += (separator, summaries)
-        separator = b", "
-    if not found.summaries:
-        pieces.append(separator)
-    pieces.append(b"}}" if after is None else b'}, "next": "' + after.encode() + b'"}')
-    return b"".join(pieces)
+def render(found: WrittenCandidates, end: bytes) -> Iterator[bytes]:
+    """The answer as JSON, in pieces."""
+    yield from pieces.enclosed(_BEGIN, found.candidates, _BETWEEN)
+    yield from pieces.enclosed(b"", pieces.joined(found.summaries), end)
 
 
 class JsonLayout:

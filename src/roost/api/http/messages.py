@@ -47,6 +47,8 @@ class Reply(Value, frozen=True, kw_only=True):
 
     status: int = 200
     body: Any = None  # encoded as JSON, unless it is bytes; None: no body and no content type
+    pieces: Iterable[bytes] | None = None  # JSON that is made while it is sent, instead of a body
+    length: int | None = None  # of all pieces together; None: not known
     watch: Watch | None = None  # instead of a body: pieces that come when something happens
     media_type: str = JSON  # of the body, or of the watch
     location: str | None = None  # a path of this API, sent as an absolute URL

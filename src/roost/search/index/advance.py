@@ -14,7 +14,7 @@ def advance(index: Index, changes: Changes) -> None:
     index.traits.update(rows.trait_names, gone=changes.trait_ids)
     if changes.class_ids or changes.trait_ids:
         # A class may have been renamed, and summaries show its name.
-        index.rendered_summaries.clear()
+        index.drop_all_summaries()
     if changes.provider_ids:
         fresh = providers_from(rows)
         moved = {
@@ -29,8 +29,28 @@ def advance(index: Index, changes: Changes) -> None:
         row = index.row_of_id.get(provider_id)
         if row is not None:
             # Changes of several writers arrive in any order, and generations only grow.
-            index.rows.generation[row] = max(generation, int(index.rows.generation[row]))
+            generations = index.rows.own("generation")
+            generations[row] = max(generation, int(generations[row]))
     index.compact()
+
+
+def rows_touched(index: Index, changes: Changes) -> int:
+    """How many rows `advance` has to look at, as a measure of the time that it takes."""
+    roots = set()
+    for number in changes.provider_ids:
+        row = index.row_of_id.get(number)
+        if row is not None:
+            roots.add(int(index.rows.root[row]))
+    for _, _, _, _, _, parent_id, _ in changes.rows.providers:
+        row = index.row_of_id.get(parent_id)
+        if row is not None:
+            roots.add(int(index.rows.root[row]))
+    in_trees = sum(len(index.tree_rows(root)) for root in roots)
+    names = len(changes.class_ids) + len(changes.trait_ids)
+    touched = len(changes.usage) + len(changes.generations) + len(changes.provider_ids) + names
+    # Compacting looks at every row.
+    compacted = index.rows.count if in_trees and index.is_sparse(in_trees) else 0
+    return touched + in_trees + compacted
 
 
 def is_next(index: Index, sums: Changes) -> bool:
@@ -55,7 +75,7 @@ def _add_usage(index: Index, provider_id: int, class_id: int, amount: int) -> No
     # Without an inventory there is no usage to show; one that is created later is read from the
     # tables with its usage.
     if position is not None:
-        column.used[position] += amount
+        column.own("used")[position] += amount
         index.drop_summaries(row)
 
 
@@ -70,24 +90,24 @@ def _update_in_place(index: Index, number: int, new: IndexedProvider | None) -> 
         and new.uuid == index.uuids[row]
         and new.name == index.names[row]
         and _shares_alike(index, row, new)
-        and tuple(each.class_id for each in new.inventories) == index.row_classes[row]
+        and tuple(each.class_id for each in new.inventories) == index.row_classes(row)
     )
     if not same_shape:
         return False
     index.drop_summaries(row)
     index.set_traits(row, new.traits)
     index.set_aggregates(row, new.aggregates)
-    index.rows.generation[row] = new.generation
-    index.rows.modified[row] = new.modified
+    index.rows.own("generation")[row] = new.generation
+    index.rows.own("modified")[row] = new.modified
     for inventory in new.inventories:
         column = index.columns[inventory.class_id]
         position = column.position(row)
-        column.capacity[position] = column_capacity(inventory)
-        for name in ("total", "reserved", "min_unit", "max_unit", "step_size"):
-            getattr(column, name)[position] = getattr(inventory, name)
-        column.allocation_ratio[position] = inventory.allocation_ratio
-        column.used[position] = inventory.used
-        column.modified[position] = inventory.modified
+        values = {**inventory._asdict(), "capacity": column_capacity(inventory)}
+        del values["class_id"]
+        for name, value in values.items():
+            # Most reports of a compute node change nothing, or little.
+            if getattr(column, name)[position] != value:
+                column.own(name)[position] = value
     return True
 
 

@@ -1,12 +1,14 @@
 """What the index is made of: growing columns of numbers, and tables of interned sets."""
 
 from array import array
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from roost.search.index.copy_on_write import CopyOnWrite
 from roost.uuids import canonical_uuid
 
 Integers = npt.NDArray[np.int64]
@@ -21,13 +23,15 @@ ANSWERS_MAX = 64
 _NOTHING: Mask = np.empty(0, dtype=np.bool_)
 
 
-class Columns:
+class Columns(CopyOnWrite):
     """Columns of equal length that grow at the end, doubling their room.
 
-    A column is an attribute; only the first `count` elements of it mean something.
+    A column is an attribute; only the first `count` elements of it mean something. Snapshots share
+    the room behind them too, and have a `count` of their own.
     """
 
     def __init__(self, types: Mapping[str, type]) -> None:
+        super().__init__()
         self._names = tuple(types)
         self._room = 16
         self.count = 0
@@ -35,6 +39,7 @@ class Columns:
             setattr(self, name, np.zeros(self._room, dtype=element))
 
     def extend(self, values: Mapping[str, Sequence[Any] | npt.NDArray[Any]]) -> None:
+        self.changed()
         added = len(values[self._names[0]])
         end = self.count + added
         if end > self._room:
@@ -42,7 +47,7 @@ class Columns:
             for name in self._names:
                 grown = np.zeros(self._room, dtype=getattr(self, name).dtype)
                 grown[: self.count] = getattr(self, name)[: self.count]
-                setattr(self, name, grown)
+                self.replace(name, grown)
         for name in self._names:
             getattr(self, name)[self.count : end] = values[name]
         self.count = end
@@ -82,14 +87,16 @@ class ClassColumn(Columns):
 
     def position(self, row: int) -> int | None:
         """The position of the inventory of the provider in `row`."""
-        found = int(np.searchsorted(self.row[: self.count], row))
+        # With a number of another type, numpy would convert the whole column first.
+        found = int(self.row[: self.count].searchsorted(np.int32(row)))
         if found < self.count and self.row[found] == row:
             return found
         return None
 
     def span(self, first: int, end: int) -> slice:
         """The part of the column that belongs to the rows from `first` up to, not with, `end`."""
-        low, high = np.searchsorted(self.row[: self.count], (first, end))
+        rows = self.row[: self.count]
+        low, high = rows.searchsorted(np.int32(first)), rows.searchsorted(np.int32(end))
         return slice(int(low), int(high))
 
 
@@ -102,18 +109,23 @@ class RowColumns(Columns):
     root: Integers  # row
     last: Integers  # the last row of the provider's subtree
     traits: Integers  # number of a set in Index.trait_sets
+    classes: Integers  # number of a set in Index.class_sets
     aggregates: Integers  # number of a set in Index.aggregate_sets
     tree_aggregates: Integers  # for a root: those of its whole tree
+    # For a root: stands for its tree as it is now. It is another one after each change, and no
+    # other tree ever has it.
+    stamp: Integers
     modified: npt.NDArray[np.float64]
 
     def __init__(self) -> None:
         # Rows and numbers of sets fit into 32 bits, and there are many of them.
-        small = ("parent", "root", "last", "traits", "aggregates", "tree_aggregates")
+        small = ("parent", "root", "last", "traits", "classes", "aggregates", "tree_aggregates")
         super().__init__(
             {
                 "live": bool,
                 "generation": int,
                 **dict.fromkeys(small, np.int32),
+                "stamp": int,
                 "modified": float,
             }
         )
@@ -122,24 +134,31 @@ class RowColumns(Columns):
 Member = TypeVar("Member")
 
 
-class SetTable(Generic[Member]):
+class SetTable(CopyOnWrite, Generic[Member]):
     """Sets that many rows have in common, each stored once and known by a number.
 
     A rule on sets (such as "has one of these traits") is evaluated once for each distinct set and
-    then looked up for any number of rows at once.
+    then looked up for any number of rows at once. Sets are only added, so snapshots share the table
+    and its cached answers. Each has a `count` of its own.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._numbers: dict[tuple[Member, ...], int] = {}
-        self._answers: dict[frozenset[Member], Mask] = {}
+        # The answer used least recently comes first. Threads that read change it at the same time,
+        # and each of its methods is atomic.
+        self._answers: OrderedDict[frozenset[Member], Mask] = OrderedDict()
         self.members: list[tuple[Member, ...]] = []
+        self.count = 0
 
     def number(self, members: Iterable[Member]) -> int:
         key = tuple(members)
         found = self._numbers.get(key)
         if found is None:
-            found = self._numbers[key] = len(self.members)
+            self.changed()
+            found = self._numbers[key] = self.count
             self._add(key)
+            self.count += 1
         return found
 
     def _add(self, key: tuple[Member, ...]) -> None:
@@ -152,18 +171,25 @@ class SetTable(Generic[Member]):
         were added since then are compared.
         """
         key = frozenset(wanted)
-        known = self._answers.pop(key, _NOTHING)
-        if len(known) < len(self.members):
-            new = self.members[len(known) :]
+        known = self._answers.get(key, _NOTHING)
+        if len(known) < self.count:
+            new = self.members[len(known) : self.count]
             more = np.fromiter(
                 (not key.isdisjoint(members) for members in new), dtype=np.bool_, count=len(new)
             )
             known = np.concatenate([known, more])
-        # Move it to the end: the first entry is the one used least recently.
-        self._answers[key] = known
-        if len(self._answers) > ANSWERS_MAX:
-            del self._answers[next(iter(self._answers))]
-        return known
+            # Another thread may store a longer answer at the same time. Then one of them is lost,
+            # and what it had more is compared again.
+            self._answers[key] = known
+        try:
+            self._answers.move_to_end(key)
+            if len(self._answers) > ANSWERS_MAX:
+                self._answers.popitem(last=False)
+        except KeyError:
+            # Another thread has just removed it, or the last one.
+            pass
+        # A snapshot that is newer than this one may have added sets.
+        return known[: self.count]
 
 
 class AggregateSets(SetTable[str]):

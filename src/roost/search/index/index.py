@@ -5,10 +5,12 @@ subtree of a provider is the range of rows from its own to `last`, and "is an an
 comparisons. Numbers that change (usage, generations, totals) change in place. A tree whose shape
 changes is appended again and its old rows are marked as removed; when removed rows outnumber the
 live ones, the index is compacted.
+
+Searches read a snapshot, which never changes (`copy_on_write.py`).
 """
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,29 +27,42 @@ from roost.search.index.columns import (
     SetTable,
     bare,
 )
+from roost.search.index.copy_on_write import CopyOnWrite
 from roost.search.index.providers import IndexedInventory, IndexedProvider, moment, rows_from
 from roost.search.index.row_lookup import RowLookup
+from roost.search.index.sharing_rows import SharingRows
 from roost.search.index.tree_layout import TreeLayout
 
+# The index is not compacted for fewer removed rows than these.
+REMOVED_FEW = 1024
 
-class Catalog:
+
+class Catalog(CopyOnWrite):
     """Names by id and ids by name, with the time at which each was created."""
 
-    def __init__(self, rows: Iterable[NameRow]) -> None:
+    def __init__(self, rows: Collection[NameRow]) -> None:
+        super().__init__()
         self.ids: dict[str, int] = {}
         self.names: dict[int, str] = {}
         self.modified: dict[int, float] = {}
         self.update(rows)
 
-    def update(self, rows: Iterable[NameRow], gone: Iterable[int] = ()) -> None:
+    def update(self, rows: Collection[NameRow], gone: Collection[int] = ()) -> None:
+        if not rows and not gone:
+            return
+        # Copies, because writers hold on to the ids for longer than to a snapshot. New names are
+        # rare.
+        ids, names, times = dict(self.ids), dict(self.names), dict(self.modified)
         for number in gone:
-            name = self.names.pop(number, None)
+            name = names.pop(number, None)
             if name is not None:
-                del self.ids[name]
+                del ids[name]
         for number, name, modified in rows:
-            self.ids[name] = number
-            self.names[number] = name
-            self.modified[number] = modified
+            ids[name] = number
+            names[number] = name
+            times[number] = modified
+        self.changed()
+        self.ids, self.names, self.modified = ids, names, times
 
     def entry(self, number: int) -> NamedValue:
         return NamedValue(name=self.names[number], modified=moment(self.modified[number]))
@@ -56,32 +71,47 @@ class Catalog:
 class Index:
     """Everything that searches and provider reads need, in memory."""
 
-    def __init__(self, classes: Iterable[NameRow], traits: Iterable[NameRow]) -> None:
+    # How much of the change feed the index contains. The service sets it.
+    position: Mapping[int, int]
+
+    def __init__(self, classes: Collection[NameRow], traits: Collection[NameRow]) -> None:
         self.classes = Catalog(classes)
         self.traits = Catalog(traits)
+        self.position = {}
+        self._next_stamp = 0
         self.clear_rows()
 
     def clear_rows(self) -> None:
         self.rows = RowColumns()
-        # 0 and empty for a removed row.
-        self.ids: array[int] = array("q")
-        self.uuids: list[str] = []
-        self.names: list[str] = []
-        self.row_classes: list[tuple[int, ...]] = []  # class ids of each row, ascending
-        self._class_sets: dict[tuple[int, ...], tuple[int, ...]] = {}  # each distinct set once
-        self.row_of_id: RowLookup[int] = RowLookup(self.ids)
-        self.row_of_uuid: RowLookup[str] = RowLookup(self.uuids)
-        self.row_of_name: RowLookup[str] = RowLookup(self.names)
+        # The keys of a removed row are 0 and empty.
+        self.row_of_id: RowLookup[int] = RowLookup(array("q"))
+        self.row_of_uuid: RowLookup[str] = RowLookup([])
+        self.row_of_name: RowLookup[str] = RowLookup([])
         self.columns: dict[int, ClassColumn] = {}
+        self.class_sets: SetTable[int] = SetTable()
         self.trait_sets: SetTable[int] = SetTable()
         self.aggregate_sets = AggregateSets()
-        # Aggregate -> the rows of the providers that share through it.
-        self.sharing: dict[str, set[int]] = {}
-        self._sharing_rows: Integers | None = None  # all of them; None: not computed yet
-        self.sharing_by_aggregates: object = None  # a cache of `sharing.py`
-        # The summaries of whole trees as answers show them: layout -> root row -> text.
+        self.sharing = SharingRows()
+        # The summaries of whole trees as answers show them: layout -> stamp of the tree -> text.
+        # Searches fill it, also those on an older snapshot, whose trees have other stamps.
         self.rendered_summaries: dict[str, dict[int, bytes]] = {}
         self.removed_count = 0
+
+    def snapshot(self) -> "Index":
+        """The index as it is now; it never changes."""
+        made = Index.__new__(Index)
+        made.__dict__.update(self.__dict__)
+        made.classes, made.traits = self.classes.snapshot(), self.traits.snapshot()
+        made.rows = self.rows.snapshot()
+        made.row_of_id = self.row_of_id.snapshot()
+        made.row_of_uuid = self.row_of_uuid.snapshot()
+        made.row_of_name = self.row_of_name.snapshot()
+        made.columns = {number: column.snapshot() for number, column in self.columns.items()}
+        made.class_sets = self.class_sets.snapshot()
+        made.trait_sets = self.trait_sets.snapshot()
+        made.aggregate_sets = self.aggregate_sets.snapshot()
+        made.sharing = self.sharing.snapshot()
+        return made
 
     @classmethod
     def build(cls, rows: Rows) -> "Index":
@@ -103,6 +133,7 @@ class Index:
         first = self.rows.count
         traits = [self.trait_sets.number(members) for members in layout.trait_sets()]
         aggregates = [self.aggregate_sets.number(members) for members in layout.aggregate_sets()]
+        inventories = layout.inventories()
         self.rows.extend(
             {
                 "live": np.ones(layout.count, dtype=np.bool_),
@@ -111,24 +142,28 @@ class Index:
                 "root": layout.root + first,
                 "last": layout.last + first,
                 "traits": traits,
+                "classes": [
+                    self.class_sets.number(members) for members in layout.class_sets(inventories)
+                ],
                 "aggregates": aggregates,
                 "tree_aggregates": self._tree_aggregates(layout, aggregates),
+                "stamp": np.arange(self._next_stamp, self._next_stamp + layout.count),
                 "modified": layout.modified,
             }
         )
-        self.ids.extend(bare(layout.ids))
-        self.uuids.extend(layout.uuids)
-        self.names.extend(layout.names)
-        for lookup in (self.row_of_id, self.row_of_uuid, self.row_of_name):
-            lookup.add_new_rows()
-        inventories = layout.inventories()
-        self.row_classes.extend(map(self._class_set, layout.class_sets(inventories)))
+        self._next_stamp += layout.count
+        self.row_of_id.extend(bare(layout.ids))
+        self.row_of_uuid.extend(layout.uuids)
+        self.row_of_name.extend(layout.names)
         for class_id, columns in inventories.by_class(first):
             self.columns.setdefault(class_id, ClassColumn()).extend(columns)
         sharing = self.trait_sets.holding_any([self.traits.ids.get(SHARING_TRAIT, -1)])
+        added: dict[str, list[int]] = {}
         for position in np.flatnonzero(sharing[traits]).tolist():
-            members = self.aggregate_sets.members[aggregates[position]]
-            self._add_sharing(first + position, members)
+            for aggregate in self.aggregate_sets.members[aggregates[position]]:
+                added.setdefault(aggregate, []).append(first + position)
+        if added:
+            self.sharing.add(added)
 
     def _tree_aggregates(self, layout: TreeLayout, aggregates: Sequence[int]) -> Integers:
         """For each root the number of the set of all aggregates in its tree."""
@@ -144,26 +179,25 @@ class Index:
     def remove_tree(self, root: int) -> None:
         """Mark every row of the tree with this root as removed."""
         last = int(self.rows.last[root])
+        ids, uuids, names = (
+            lookup.own("keys") for lookup in (self.row_of_id, self.row_of_uuid, self.row_of_name)
+        )
         for row in range(root, last + 1):
             if self.shares(self.row_traits(row)):
-                self._sharing_rows = None
-                for aggregate in self.row_aggregates(row):
-                    self.sharing[aggregate].discard(row)
-            self.ids[row] = 0
-            self.uuids[row] = self.names[row] = ""
-            for class_id in self.row_classes[row]:
+                self.sharing.remove(row, self.row_aggregates(row))
+            ids[row], uuids[row], names[row] = 0, "", ""
+            for class_id in self.row_classes(row):
                 column = self.columns[class_id]
-                position = column.position(row)
                 # Nothing fits into a negative capacity, so searches need no test for removed rows.
-                column.capacity[position] = -1
-            self.row_classes[row] = ()
-        self.rows.live[root : last + 1] = False
+                column.own("capacity")[column.position(row)] = -1
+        self.rows.own("classes")[root : last + 1] = self.class_sets.number(())
+        self.rows.own("live")[root : last + 1] = False
         self.drop_summaries(root)
         self.removed_count += last + 1 - root
 
     def set_traits(self, row: int, traits: tuple[int, ...]) -> None:
         """Replace the traits of a provider that shares neither before nor after."""
-        self.rows.traits[row] = self.trait_sets.number(traits)
+        self.rows.own("traits")[row] = self.trait_sets.number(traits)
 
     def set_aggregates(self, row: int, aggregates: tuple[str, ...]) -> None:
         """Replace the aggregates of a provider that shares neither before nor after.
@@ -173,10 +207,10 @@ class Index:
         number = self.aggregate_sets.number(aggregates)
         if number == self.rows.aggregates[row]:
             return
-        self.rows.aggregates[row] = number
+        self.rows.own("aggregates")[row] = number
         root = int(self.rows.root[row])
         together = {name for each in self.tree_rows(row) for name in self.row_aggregates(each)}
-        self.rows.tree_aggregates[root] = self.aggregate_sets.number(sorted(together))
+        self.rows.own("tree_aggregates")[root] = self.aggregate_sets.number(sorted(together))
 
     def shares(self, traits: tuple[int, ...]) -> bool:
         """Whether a provider with these traits shares what it has with other trees."""
@@ -185,35 +219,50 @@ class Index:
     def drop_summaries(self, row: int) -> None:
         """Drop the rendered summaries of this row's tree, because something in it changed."""
         root = int(self.rows.root[row])
-        for by_root in self.rendered_summaries.values():
-            by_root.pop(root, None)
+        stamps = self.rows.own("stamp")
+        # A list, because searches may add a layout meanwhile.
+        for by_stamp in list(self.rendered_summaries.values()):
+            by_stamp.pop(int(stamps[root]), None)
+        stamps[root] = self._next_stamp
+        self._next_stamp += 1
+
+    def drop_all_summaries(self) -> None:
+        """Drop the rendered summaries of all trees, because a name that they show changed."""
+        # Snapshots have the old name, and fill the old dictionary.
+        self.rendered_summaries = {}
+
+    def is_sparse(self, removed: int = 0) -> bool:
+        """Whether removed rows outnumber the live ones, once so many more are removed."""
+        removed_count = self.removed_count + removed
+        return removed_count > max(REMOVED_FEW, self.rows.count - removed_count)
 
     def compact(self) -> None:
         """Drop the removed rows when they outnumber the live ones."""
-        if self.removed_count <= 1024 or self.removed_count <= self.live_count:
-            return
-        providers = [self.provider(int(row)) for row in np.flatnonzero(self.live_rows())]
-        self.clear_rows()
-        self.append_trees(providers)
-
-    def _class_set(self, class_ids: Iterable[int]) -> tuple[int, ...]:
-        """One object for each distinct set, because very many rows have the same."""
-        members = tuple(class_ids)
-        return self._class_sets.setdefault(members, members)
-
-    def _add_sharing(self, row: int, aggregates: Iterable[str]) -> None:
-        self._sharing_rows = None
-        for aggregate in aggregates:
-            self.sharing.setdefault(aggregate, set()).add(row)
+        if self.is_sparse():
+            providers = [self.provider(int(row)) for row in np.flatnonzero(self.live_rows())]
+            self.clear_rows()
+            self.append_trees(providers)
 
     # -- reading -------------------------------------------------------------------------------
 
+    @property
+    def ids(self) -> Sequence[int]:
+        """The id of each row; 0 for a removed one."""
+        return self.row_of_id.keys
+
+    @property
+    def uuids(self) -> Sequence[str]:
+        """The UUID of each row; empty for a removed one."""
+        return self.row_of_uuid.keys
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The name of each row; empty for a removed one."""
+        return self.row_of_name.keys
+
     def sharing_rows(self) -> Integers:
         """The rows of every provider that shares, in order."""
-        if self._sharing_rows is None:
-            rows = sorted(set().union(*self.sharing.values()))
-            self._sharing_rows = np.array(rows, dtype=np.int64)
-        return self._sharing_rows
+        return self.sharing.all()
 
     def live_rows(self) -> Mask:
         return self.rows.live[: self.rows.count]
@@ -231,6 +280,10 @@ class Index:
         if found is None:
             raise ProviderNotFound(uuid)
         return found
+
+    def row_classes(self, row: int) -> tuple[int, ...]:
+        """The ids of the classes that a provider has an inventory of, ascending."""
+        return self.class_sets.members[int(self.rows.classes[row])]
 
     def row_traits(self, row: int) -> tuple[int, ...]:
         return self.trait_sets.members[int(self.rows.traits[row])]
@@ -286,7 +339,7 @@ class Index:
         return int(column.capacity[position] - column.used[position])
 
     def inventories(self, row: int) -> list[IndexedInventory]:
-        found = (self.inventory(class_id, row) for class_id in self.row_classes[row])
+        found = (self.inventory(class_id, row) for class_id in self.row_classes(row))
         return [inventory for inventory in found if inventory is not None]
 
     def provider(self, row: int) -> IndexedProvider:
@@ -327,7 +380,7 @@ class Index:
             },
             "sharing": {
                 aggregate: {self.uuids[row] for row in rows}
-                for aggregate, rows in self.sharing.items()
+                for aggregate, rows in self.sharing.by_aggregate.items()
                 if rows
             },
         }

@@ -6,7 +6,8 @@ import numpy as np
 
 from roost.model import Candidate
 from roost.query import CandidateQuery
-from roost.search.answer import SEPARATOR, Answer, Layout
+from roost.search.answer import Answer, Layout
+from roost.search.candidate_text import CandidateText, PlainText
 from roost.search.constraints import Pieces
 from roost.search.index.columns import Integers
 from roost.search.index.index import Index
@@ -30,8 +31,14 @@ def amounts_of(slots: Iterable[Pieces]) -> dict[tuple[int, int], int]:
 class SplitAnswer(Answer):
     """An answer whose candidates may take different amounts, so that they have no common shape."""
 
-    def __init__(self, index: Index, query: CandidateQuery, ways: Sequence[SplitWay]) -> None:
-        super().__init__(index, query, (), EMPTY)
+    def __init__(
+        self,
+        index: Index,
+        query: CandidateQuery,
+        ways: Sequence[SplitWay],
+        count_max: int | None = None,
+    ) -> None:
+        super().__init__(index, query, (), EMPTY, count_max)
         self.split_ways = ways
         self.count = len(ways)
 
@@ -57,5 +64,8 @@ class SplitAnswer(Answer):
         rows = {row for way in self.split_ways for row, _ in amounts_of(way)}
         return np.array(sorted(rows), dtype=np.int64)
 
-    def write_candidates(self, layout: Layout) -> list[str]:
-        return [SEPARATOR.join(map(layout.candidate, self.candidates))]
+    def text(self, layout: Layout) -> CandidateText:
+        ways = self.split_ways
+        return PlainText(
+            len(ways), lambda number: self._candidate_of(ways[number]), layout.candidate
+        )

@@ -51,8 +51,8 @@ class SplitSearch:
         """How many choices were tried."""
         return self._request.steps
 
-    def find(self, limit: int | None) -> SplitAnswer:
-        """Every candidate, or one page of them."""
+    def find(self, limit: int | None, count_max: int | None = None) -> SplitAnswer:
+        """Every candidate, or one page of them; it stops when there are more than `count_max`."""
         ways: list[SplitWay] = []
         after, last, following = self._query.after, None, None
         for cursor, way in self._distinct():
@@ -63,7 +63,9 @@ class SplitSearch:
                 break
             ways.append(way)
             last = cursor
-        answer = SplitAnswer(self._index, self._query, ways)
+            if count_max is not None and len(ways) > count_max:
+                break
+        answer = SplitAnswer(self._index, self._query, ways, count_max)
         if self._query.order is not None:
             answer.next = following
         return answer

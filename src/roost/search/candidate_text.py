@@ -1,0 +1,190 @@
+"""Candidates as text, a block at a time, so that millions of them never are in memory at once.
+
+Text is joined rather than encoded: each distinct shape of candidate is laid out once and then
+filled with UUIDs. So the length of all text is known before any of it is written.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from roost.model import Candidate
+from roost.search.index.columns import Integers
+
+# Between candidates, and between summaries.
+SEPARATOR = ", "
+# Between candidates while they are sorted; JSON has only escaped line breaks.
+_LINE = "\n"
+
+# Stands for the UUID of the provider in a slot while a shape is laid out. No name of a class and
+# no suffix of a group can contain the @ sign.
+_PLACEHOLDER = "@{}@"
+_PLACEHOLDERS = re.compile(r"@(\d+)@")
+
+# About so many bytes are written at once: a few milliseconds of work.
+BLOCK_BYTES = 2**19
+# About so many bytes has a candidate, for itself and for each slot; and one without slots.
+CANDIDATE_BYTES = 64
+SLOT_BYTES = 128
+PLAIN_BYTES = 512
+
+# A way for each line, and the row of a provider for each slot.
+Ways = Integers
+# The text between the UUIDs of a candidate, and the slots that they fill.
+Template = tuple[list[str], list[int]]
+# Ways of one shape: their numbers, and for each slot the first that its provider fills.
+Shape = tuple[npt.NDArray[np.int32], list[int]]
+
+
+class CandidateText(Protocol):
+    """The candidates of one answer, as a layout writes them."""
+
+    def blocks(self) -> Iterator[bytes]:
+        """The text in blocks of one or more candidates each, to be separated by `SEPARATOR`."""
+
+    def length(self) -> int:
+        """How many bytes all blocks have, with the separators between them."""
+
+    def length_roughly(self) -> int:
+        """About the same, without much work."""
+
+
+class PlainText:
+    """Candidates that have no common shape, each laid out for itself."""
+
+    def __init__(
+        self, count: int, candidate: Callable[[int], Candidate], layout: Callable[[Candidate], str]
+    ) -> None:
+        self._count = count
+        self._candidate = candidate  # by number
+        self._layout = layout
+
+    def blocks(self) -> Iterator[bytes]:
+        texts: list[str] = []
+        length = 0
+        for number in range(self._count):
+            text = self._layout(self._candidate(number))
+            texts.append(text)
+            length += len(text)
+            if length > BLOCK_BYTES:
+                yield SEPARATOR.join(texts).encode()
+                texts, length = [], 0
+        if texts:
+            yield SEPARATOR.join(texts).encode()
+
+    def length_roughly(self) -> int:
+        return self._count * PLAIN_BYTES
+
+    def length(self) -> int:
+        # They are written for that, and later a second time: both take less memory than once.
+        lengths = [len(block) for block in self.blocks()]
+        return sum(lengths) + len(SEPARATOR) * max(len(lengths) - 1, 0)
+
+
+class ShapedText:
+    """Candidates that are lines of a matrix, and of which many have the same shape."""
+
+    def __init__(
+        self,
+        ways: Ways,
+        uuids: Sequence[str],
+        candidate: Callable[[Sequence[int], Sequence[str]], Candidate],
+        layout: Callable[[Candidate], str],
+    ) -> None:
+        self._ways = ways
+        self._uuids = uuids  # of each row
+        self._candidate = candidate  # from the rows of a way, and the UUID of each
+        self._layout = layout
+        self._templates: dict[tuple[int, ...], Template] = {}
+        self._candidate_bytes: int = CANDIDATE_BYTES + SLOT_BYTES * ways.shape[1]
+        self._shapes: list[list[Shape]] = []  # of the first blocks
+
+    def blocks(self) -> Iterator[bytes]:
+        for ways, shapes in self._parts():
+            if len(shapes) == 1:
+                [(_, shape)] = shapes
+                yield self._written(ways, shape, SEPARATOR).encode()
+                continue
+            texts: list[str] = [""] * len(ways)
+            for members, shape in shapes:
+                lines = self._written(ways[members], shape, _LINE).split(_LINE)
+                for member, text in zip(members.tolist(), lines, strict=True):
+                    texts[member] = text
+            yield SEPARATOR.join(texts).encode()
+
+    def length_roughly(self) -> int:
+        return len(self._ways) * self._candidate_bytes
+
+    def length(self) -> int:
+        lengths = self._uuid_lengths()
+        total = len(SEPARATOR) * max(len(self._ways) - 1, 0)
+        for ways, shapes in self._parts():
+            for members, shape in shapes:
+                between, slots = self._template(shape)
+                total += len(members) * len("".join(between).encode())
+                total += int(lengths[ways[members][:, slots]].sum())
+        return total
+
+    def _parts(self) -> Iterator[tuple[Ways, list[Shape]]]:
+        """The ways of each block, and their shapes."""
+        for number, ways in enumerate(self._matrices()):
+            if number == len(self._shapes):
+                self._shapes.append(list(_shapes(ways)))
+            yield ways, self._shapes[number]
+
+    def _matrices(self) -> Iterator[Ways]:
+        count = max(1, BLOCK_BYTES // self._candidate_bytes)
+        for first in range(0, len(self._ways), count):
+            yield self._ways[first : first + count]
+
+    def _uuid_lengths(self) -> Integers:
+        """How long the UUID of each row is; adopted databases may have some in other forms."""
+        count = int(self._ways.max()) + 1 if self._ways.size else 0
+        used = np.zeros(count, dtype=np.bool_)
+        for ways in self._matrices():
+            used[ways] = True
+        rows = np.flatnonzero(used)
+        lengths: Integers = np.zeros(count, dtype=np.int64)
+        lengths[rows] = [len(self._uuids[row].encode()) for row in rows.tolist()]
+        return lengths
+
+    def _written(self, ways: Ways, shape: Sequence[int], separator: str) -> str:
+        """Ways of one shape as text.
+
+        The text between the UUIDs is the same for all. So one list takes texts and UUIDs in turn,
+        a column of all ways at a time, and is joined at the end.
+        """
+        between, slots = self._template(shape)
+        count, width = len(ways), 2 * len(slots) + 1
+        texts = [""] * (count * width)
+        for number, slot in enumerate(slots):
+            texts[2 * number :: width] = [between[number]] * count
+            texts[2 * number + 1 :: width] = map(self._uuids.__getitem__, ways[:, slot].tolist())
+        texts[width - 1 :: width] = [between[-1] + separator] * (count - 1) + [between[-1]]
+        return "".join(texts)
+
+    def _template(self, shape: Sequence[int]) -> Template:
+        """A candidate of this shape: the text between the UUIDs, and the slots that they fill."""
+        key = tuple(shape)
+        template = self._templates.get(key)
+        if template is None:
+            placeholders = [_PLACEHOLDER.format(slot) for slot in shape]
+            texts = _PLACEHOLDERS.split(self._layout(self._candidate(shape, placeholders)))
+            template = self._templates[key] = texts[::2], [int(slot) for slot in texts[1::2]]
+        return template
+
+
+def _shapes(ways: Ways) -> Iterator[Shape]:
+    width = ways.shape[1]
+    first = (ways[:, :, np.newaxis] == ways[:, np.newaxis, :]).argmax(axis=2)
+    if width <= 15:
+        # Each shape as one number, which is much quicker to compare than a row.
+        codes = first @ width ** np.arange(width)
+        _, examples, shape_of = np.unique(codes, return_index=True, return_inverse=True)
+    else:
+        _, examples, shape_of = np.unique(first, axis=0, return_index=True, return_inverse=True)
+    for number, example in enumerate(examples.tolist()):
+        yield np.flatnonzero(shape_of.ravel() == number).astype(np.int32), first[example].tolist()
