@@ -9,10 +9,11 @@ from typing import Any
 import httpx
 
 from roost.assembly import build_application
-from tests.faults.clients import Allocations, Claimer, Reshaper
+from tests.faults.claimers import Allocations, Claimer
 from tests.faults.cloud import MEMORY_MIN, NAMES, SERVICE_HEADERS, TREE_CHILD, TREE_ROOT
 from tests.faults.databases import Database
 from tests.faults.history import History
+from tests.faults.keepers import Reshaper
 from tests.faults.service import Worker
 from tests.support.names import uid
 

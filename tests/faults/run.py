@@ -7,18 +7,11 @@ from pathlib import Path
 
 from tests.faults import cloud
 from tests.faults.checks import Sampler, check_all
-from tests.faults.clients import (
-    SETTLE_SECONDS,
-    Claimer,
-    Client,
-    InventoryWriter,
-    Mover,
-    Placer,
-    Reshaper,
-    Watcher,
-)
+from tests.faults.claimers import SETTLE_SECONDS, Claimer, Placer
+from tests.faults.clients import Client
 from tests.faults.databases import Database
 from tests.faults.history import History
+from tests.faults.keepers import InventoryWriter, Mover, Reshaper, Watcher
 from tests.faults.nemesis import Nemesis
 from tests.faults.service import Worker
 
@@ -60,6 +53,8 @@ def run(
             Mover("mover", workers, history, seed),
             Watcher("watcher", workers, history, seed),
         ]
+        # Without faults, nothing but a defect ends a process.
+        processes = [] if faults else [worker.processes() for worker in workers]
         sampler = Sampler(database, history)
         nemesis = Nemesis(workers, database.nodes, history, seed, only)
         for each in (*clients, sampler):
@@ -82,6 +77,8 @@ def run(
         nemesis.heal()
         if faults:
             time.sleep(SETTLE_SECONDS)
+        if processes and processes != [worker.processes() for worker in workers]:
+            history.violate("a process of a worker has ended")
         check_all(database, workers, claimers, history)
         if history.violations:
             print(*(f"worker {w.number}:\n{w.log_end()}" for w in workers), sep="\n")

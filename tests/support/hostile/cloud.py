@@ -52,14 +52,23 @@ def hostile_cloud() -> World:
     mixed = PUZZLE_SIZE * PUZZLE_DEVICES
     plans = [
         provider(HOST, {"VCPU": HOST_VCPUS, "MEMORY_MB": 1_000_000}),
-        *_tree("devices", DEVICE_CLASS, [1000] * DEVICES),
+        *device_tree(),
         *_tree("bins", BIN_CLASS, [BIN_SIZE] * BINS),
         *_tree("cores", SPLIT_CLASS, SPLIT_SIZES),
-        *_tree("puzzle", PUZZLE_CLASS, [PUZZLE_SIZE] * PUZZLE_DEVICES),
+        *puzzle_tree(),
         provider(MIXED_ROOT, {MIXED_CLASS: mixed}),
         *_tree("mixed small", MIXED_CLASS, [PUZZLE_SIZE] * PUZZLE_DEVICES),
     ]
     return build(*plans)
+
+
+def device_tree() -> Iterator[ProviderPlan]:
+    """A tree in which many groups have very many candidates."""
+    return _tree("devices", DEVICE_CLASS, [1000] * DEVICES)
+
+
+def puzzle_tree() -> Iterator[ProviderPlan]:
+    return _tree("puzzle", PUZZLE_CLASS, [PUZZLE_SIZE] * PUZZLE_DEVICES)
 
 
 def _tree(name: str, resource_class: str, totals: Sequence[int]) -> Iterator[ProviderPlan]:
