@@ -9,7 +9,9 @@
     │   │   └── UnknownParent         ... names a parent that does not exist
     │   ├── InvalidInventory          ... describes an inventory that contradicts itself
     │   ├── UnstorableText            ... holds a text that the database cannot hold
-    │   └── StandardName              ... would change a standard trait or class
+    │   ├── StandardName              ... would change a standard trait or class
+    │   ├── SearchTooHard             ... asks for a search that gave up when its time was over
+    │   └── AnswerTooLarge            ... asks for more candidates than an answer may hold
     ├── NotFound                      what the path names does not exist
     │   ├── ProviderNotFound
     │   ├── InventoryNotFound
@@ -300,6 +302,26 @@ class KeyReused(Conflict):
     def __init__(self) -> None:
         super().__init__(
             "The idempotency_key was used before, for a request with another body. Use a new one."
+        )
+
+
+class SearchTooHard(BadRequest):
+    """A search used up its time before it found what it must find."""
+
+    def __init__(self, hard: str, help: str) -> None:
+        """`hard` is a sentence about what made it hard, `help` one about what would help."""
+        super().__init__(
+            f"The search took too long and gave up, so it is unknown what fits. {hard} {help}"
+        )
+
+
+class AnswerTooLarge(BadRequest):
+    """A search without a limit found more than an answer may hold."""
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(
+            f"The candidates found take more than {bytes_max} bytes, which is the most that an "
+            "answer may have. A limit makes it smaller."
         )
 
 

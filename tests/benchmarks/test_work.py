@@ -17,7 +17,8 @@ from roost.operations.allocations import replace_allocations
 from roost.operations.candidates import find_candidates
 from roost.operations.traits import replace_traits
 from roost.query import CandidateQuery
-from roost.search.combine import BLOCK_FIRST, Work
+from roost.search.budget import Budget
+from roost.search.combine import BLOCK_FIRST
 from roost.search.find import find
 from roost.service.service import Roost
 from roost.settings import Settings
@@ -88,15 +89,15 @@ def query_of(case: Case, limit: int | None = None) -> CandidateQuery:
 def test_a_limit_bounds_the_choices_of_every_search(roost: Roost, case: Case) -> None:
     with roost.current_index() as index:
         for limit in LIMITS:
-            work = Work()
-            answer = find(index, query_of(case, limit), work=work)
+            budget = Budget()
+            answer = find(index, query_of(case, limit), budget=budget)
             assert answer.count <= limit
             # If fewer candidates are found, all trees have been searched.
             bound = max(limit, HOSTS) * CHOICES_PER_CANDIDATE
             if case.key == "wide":
                 bound = max(limit, BLOCK_FIRST) * CHOICES_PER_WIDE_CANDIDATE
-            assert work.choices_tried <= bound, (limit, answer.count)
-            assert work.rows_examined <= index.rows.count
+            assert budget.choices_tried <= bound, (limit, answer.count)
+            assert budget.rows_examined <= index.rows.count
 
 
 def claim_one(roost: Roost, query: CandidateQuery, number: int) -> set[str]:

@@ -8,8 +8,8 @@ import pytest
 
 from roost import assembly
 from roost.model import SHARING_TRAIT
-from roost.operations import candidates
 from roost.reasons import RuleKind
+from roost.service.search_time import SearchTime
 from tests.support.headers import HEADERS
 from tests.support.names import uid
 from tests.support.world import build, load, provider, put_allocations
@@ -123,7 +123,7 @@ def test_capacity_is_incomplete_when_its_time_is_over(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load_small_cloud(client)
-    monkeypatch.setattr(candidates, "SECONDS_MAX", -1.0)
+    monkeypatch.setattr(SearchTime, "may_go_on", lambda self: False)
     assert client.get("/capacity?resources=VCPU:1").json()["complete"] is False
 
 

@@ -11,8 +11,8 @@ from roost.model import SHARING_TRAIT, Inventory
 from roost.query import AggregateRule, CandidateQuery, Elsewhere, RequestGroup, TraitRule
 from roost.reasons import RuleKind, Verdict
 from roost.search import capacity
+from roost.search.budget import Budget
 from roost.search.capacity import simulate_claims
-from roost.search.combine import Work
 from roost.search.explain import relax
 from roost.search.explain.explain import explain
 from roost.search.find import find
@@ -299,7 +299,7 @@ def test_a_search_that_gave_up_does_not_say_never(monkeypatch):
     index = Index.build(rows(build(provider("host"), *nodes)))
     groups = tuple(split(group(f"_{n}", {"VCPU": 6}), "VCPU") for n in range(9))
     monkeypatch.setattr(split_ways, "STEPS_OF_TREE_MAX", 500)
-    found = explain(index, CandidateQuery(groups=groups), may_go_on=lambda: False)
+    found = explain(index, CandidateQuery(groups=groups), budget=Budget(lambda: False))
     assert (found.verdict, found.complete) == (Verdict.NOT_NOW, False)
     simulated = simulate_claims(index, CandidateQuery(groups=groups))
     assert (simulated.count, simulated.complete) == (0, False)
@@ -382,11 +382,11 @@ def test_the_work_grows_linearly_with_the_cloud():
     searched, explained = [], []
     for count in (500, 5000):
         index = hosts(count)
-        search, work = Work(), Work()
-        find(index, query, work=search)
-        explain(index, query, work=work)
+        search, budget = Budget(), Budget()
+        find(index, query, budget=search)
+        explain(index, query, budget=budget)
         searched.append(search.rows_examined)
-        explained.append(work.rows_examined)
+        explained.append(budget.rows_examined)
     assert explained[1] <= 11 * explained[0]
     # A search for each relaxation and for the empty cloud, and a scan for each rule.
     assert explained[1] <= 30 * searched[1]
@@ -394,9 +394,9 @@ def test_the_work_grows_linearly_with_the_cloud():
 
 def test_searches_for_relaxations_are_bounded(monkeypatch):
     groups = tuple(group(f"_{n}", {"VCPU": 2**20 + n}) for n in range(20))
-    work = Work()
+    budget = Budget()
     index = hosts(600)
-    found = explain(index, CandidateQuery(groups=groups), work=work)
+    found = explain(index, CandidateQuery(groups=groups), budget=budget)
     assert found.complete
     monkeypatch.setattr(relax, "SEARCHES_MAX", 3)
     assert not explain(index, CandidateQuery(groups=groups)).complete
@@ -419,13 +419,13 @@ def test_the_index_is_not_changed():
 
 
 def test_a_simulation_repeats_a_way_as_often_as_it_fits():
-    index, work = hosts(2000), Work()
+    index, budget = hosts(2000), Budget()
     query = CandidateQuery(groups=(plain(VCPU=1),))
-    simulated = simulate_claims(index, query, work=work)
+    simulated = simulate_claims(index, query, budget=budget)
     assert simulated.complete
     assert simulated.count == sum(1 + n % 500 for n in range(2000))
     assert len(simulated.claimed) == 2000
-    assert work.rows_examined == 2 * index.rows.count
+    assert budget.rows_examined == 2 * index.rows.count
 
 
 def test_a_simulation_can_be_stopped():
@@ -434,10 +434,10 @@ def test_a_simulation_can_be_stopped():
     assert len(simulate_claims(index, query, steps_max=10).claimed) == 10
     checks = itertools.count()
     # The search calls it a few times too before it returns what it found.
-    stopped = simulate_claims(index, query, may_go_on=lambda: next(checks) < 6)
+    stopped = simulate_claims(index, query, budget=Budget(lambda: next(checks) < 6))
     assert not stopped.complete
     assert 0 < len(stopped.claimed) < 2000
-    assert simulate_claims(index, query, may_go_on=lambda: False).claimed == []
+    assert simulate_claims(index, query, budget=Budget(lambda: False)).claimed == []
     limited = simulate_claims(index, CandidateQuery(groups=(plain(VCPU=1),), limit=7))
     assert (limited.count, limited.complete) == (7, False)
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace as evolve
 from roost.changes import Changes
 from roost.model import SHARING_TRAIT, Inventory
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup, TraitRule
-from roost.search.combine import Work
+from roost.search.budget import Budget
 from roost.search.find import RANGE_MIN, find
 from roost.search.index.advance import advance
 from roost.search.index.index import Index
@@ -37,33 +37,33 @@ def flat_hosts(count):
 
 
 def test_a_limit_bounds_the_choices_that_are_tried():
-    index, work = host_with_devices(8, 8), Work()
-    answer = find(index, CandidateQuery(groups=groups(8), limit=1000), work=work)
+    index, budget = host_with_devices(8, 8), Budget()
+    answer = find(index, CandidateQuery(groups=groups(8), limit=1000), budget=budget)
     assert len(answer.candidates) == 1000
     # 8 ** 8 ways exist.
-    assert work.choices_tried < 20_000
+    assert budget.choices_tried < 20_000
 
 
 def test_a_limit_bounds_the_choices_under_isolate():
-    index, work = host_with_devices(8, 8), Work()
+    index, budget = host_with_devices(8, 8), Budget()
     query = CandidateQuery(groups=groups(8), isolate=True, limit=1000)
-    answer = find(index, query, work=work)
+    answer = find(index, query, budget=budget)
     assert len(answer.candidates) == 1000
-    assert work.choices_tried < 20_000
+    assert budget.choices_tried < 20_000
 
 
 @pytest.mark.parametrize("by", OrderBy)
 def test_a_page_tries_few_of_all_choices(by):
-    index, work = flat_hosts(3000), Work()
+    index, budget = flat_hosts(3000), Budget()
     query = CandidateQuery(groups=groups(2, "VCPU"), order=Order(by=by), limit=10)
-    page = find(index, query, work=work)
+    page = find(index, query, budget=budget)
     assert len(page.candidates) == 10
     # The search must examine all trees to know which come first, but each only once.
-    assert work.rows_examined == 3000
-    assert work.choices_tried <= WAYS_AT_FIRST
-    work = Work()
-    assert len(find(index, evolve(query, after=page.next), work=work).candidates) == 10
-    assert work.choices_tried <= WAYS_AT_FIRST
+    assert budget.rows_examined == 3000
+    assert budget.choices_tried <= WAYS_AT_FIRST
+    budget = Budget()
+    assert len(find(index, evolve(query, after=page.next), budget=budget).candidates) == 10
+    assert budget.choices_tried <= WAYS_AT_FIRST
 
 
 def test_without_a_limit_every_way_is_found_once():
@@ -79,19 +79,19 @@ def test_without_a_limit_every_way_is_found_once():
     ids=["isolate", "one unit each"],
 )
 def test_more_groups_than_devices_fail_without_trying_everything(isolate, inventory):
-    index, work = host_with_devices(12, inventory), Work()
-    answer = find(index, CandidateQuery(groups=groups(13), isolate=isolate), work=work)
+    index, budget = host_with_devices(12, inventory), Budget()
+    answer = find(index, CandidateQuery(groups=groups(13), isolate=isolate), budget=budget)
     assert answer.candidates == ()
     # 12! ways to fail exist.
-    assert work.choices_tried < 10_000
+    assert budget.choices_tried < 10_000
 
 
 def test_a_small_limit_examines_few_trees():
-    index, work = flat_hosts(3 * RANGE_MIN), Work()
+    index, budget = flat_hosts(3 * RANGE_MIN), Budget()
     query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),), limit=10)
-    assert len(find(index, query, work=work).candidates) == 10
-    assert work.rows_examined == RANGE_MIN
-    assert work.choices_tried <= RANGE_MIN
+    assert len(find(index, query, budget=budget).candidates) == 10
+    assert budget.rows_examined == RANGE_MIN
+    assert budget.choices_tried <= RANGE_MIN
 
 
 def test_trees_take_turns():
@@ -110,7 +110,7 @@ def test_trees_take_turns():
 
 
 def test_a_trait_that_no_provider_has_rules_a_tree_out_at_once():
-    index, work = host_with_devices(8, 8), Work()
+    index, budget = host_with_devices(8, 8), Budget()
     index = Index.build(
         rows(
             build(
@@ -124,9 +124,9 @@ def test_a_trait_that_no_provider_has_rules_a_tree_out_at_once():
         resources={"VCPU": 1, "SRIOV_NET_VF": 1},
         traits=TraitRule(required=(frozenset({"CUSTOM_RARE"}),)),
     )
-    assert find(index, CandidateQuery(groups=(group,)), work=work).candidates == ()
+    assert find(index, CandidateQuery(groups=(group,)), budget=budget).candidates == ()
     # The choices of one small tree.
-    assert work.choices_tried <= 8
+    assert budget.choices_tried <= 8
 
 
 @pytest.mark.parametrize("amount", [2**31 - 1, 2**31, 2**63 - 1])

@@ -11,6 +11,7 @@ class ErrorCode(StrEnum):
     """The `code` of an error. Codes are part of the API: once set, they are set."""
 
     UNDEFINED = "placement.undefined_code"
+    ANSWER_TOO_LARGE = "placement.answer_too_large"
     CONCURRENT_UPDATE = "placement.concurrent_update"
     DUPLICATE_NAME = "placement.duplicate_name"
     INVENTORY_IN_USE = "placement.inventory.inuse"
@@ -23,6 +24,7 @@ class ErrorCode(StrEnum):
     QUERY_BAD_VALUE = "placement.query.bad_value"
     QUERY_DUPLICATE_KEY = "placement.query.duplicate_key"
     QUERY_MISSING_VALUE = "placement.query.missing_value"
+    SEARCH_TOO_HARD = "placement.search_too_hard"
 
 
 class HttpError(Exception):

@@ -1,8 +1,8 @@
 """Searches: where a request fits, why it does not, and how many more of it fit."""
 
-import time
 from random import Random
 
+from roost.errors import SearchTooHard
 from roost.model import Value
 from roost.observe import metrics
 from roost.operations.known_names import check_query
@@ -13,9 +13,6 @@ from roost.search.capacity import simulate_claims
 from roost.search.explain.explain import explain
 from roost.search.find import find
 from roost.service.service import Roost
-
-# How long an explanation or a count may take. The index is locked meanwhile.
-SECONDS_MAX = 1.0
 
 
 class WrittenCandidates(Value, frozen=True, kw_only=True):
@@ -38,7 +35,10 @@ def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> W
             limit_max=settings.max_allocation_candidates,
             depth_first=settings.depth_first,
             random=Random() if settings.randomize_allocation_candidates else None,
+            budget=roost.search_budget(),
         )
+        if answer.gave_up and (query.limit is None or not answer.count):
+            raise SearchTooHard("It has many ways to serve each group.", "A limit helps.")
         stopwatch.lap(metrics.SEARCH_FIND)
         # Written while the index is locked, since the index caches the summaries of its trees.
         written = WrittenCandidates(
@@ -60,8 +60,7 @@ def explain_candidates(
         root = None
         if tree_uuid is not None:
             root = int(index.rows.root[index.row(tree_uuid)])
-        deadline = time.monotonic() + SECONDS_MAX
-        return explain(index, query, root=root, may_go_on=lambda: time.monotonic() < deadline)
+        return explain(index, query, root=root, budget=roost.search_budget())
 
 
 class TreeCapacity(Value, frozen=True, kw_only=True):
@@ -81,8 +80,7 @@ class Capacity(Value, frozen=True, kw_only=True):
 def count_capacity(roost: Roost, *, query: CandidateQuery) -> Capacity:
     with roost.current_index() as index:
         check_query(index, query)
-        deadline = time.monotonic() + SECONDS_MAX
-        claims = simulate_claims(index, query, may_go_on=lambda: time.monotonic() < deadline)
+        claims = simulate_claims(index, query, budget=roost.search_budget())
         trees = (
             TreeCapacity(uuid=index.uuids[root], name=index.names[root], count=count)
             for root, count in claims.by_root.items()

@@ -55,6 +55,7 @@ class Answer:
         self._matrices: list[Integers] = [np.empty((0, len(slots)), dtype=np.int64)]
         self.count = 0
         self.next: Cursor | None = None  # of the last way, if another page follows
+        self.gave_up = False  # whether the search gave up, so that ways may be missing
 
     # -- gathering -----------------------------------------------------------------------------
 

@@ -7,14 +7,14 @@ beside them. Another order might fit a few more where requests compete for sever
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec.structs import replace as evolve
 
 from roost.model import Value
 from roost.query import CandidateQuery
-from roost.search.combine import Work
+from roost.search.budget import Budget
 from roost.search.find import Search
 from roost.search.index.index import Index
 from roost.search.split.answer import amounts_of
@@ -47,20 +47,20 @@ def simulate_claims(
     index: Index,
     query: CandidateQuery,
     *,
-    may_go_on: Callable[[], bool] = lambda: True,
     steps_max: int = STEPS_MAX,
-    work: Work | None = None,
+    budget: Budget | None = None,
 ) -> SimulatedClaims:
     """Claim the request as often as it fits, or as often as its limit says."""
     index = what_if_copy(index, query)
-    simulation = _Simulation(index, query, may_go_on, steps_max)
+    budget = Budget() if budget is None else budget
+    simulation = _Simulation(index, query, budget, steps_max)
     query = evolve(query, limit=None)
     find_ways = _find_split_ways if query.may_split else _find_ways
     complete = None
     while complete is None:
-        ways, are_all = find_ways(index, query, may_go_on, Work() if work is None else work)
+        ways, are_all = find_ways(index, query, budget)
         complete = simulation.claim(ways)
-        if not may_go_on() or (complete and not are_all):
+        if not budget.is_left or (complete and not are_all):
             # The search may have missed ways, so that it found none proves nothing.
             complete = False
     return SimulatedClaims(
@@ -72,19 +72,19 @@ def simulate_claims(
 
 
 def _find_ways(
-    index: Index, query: CandidateQuery, may_go_on: Callable[[], bool], work: Work
+    index: Index, query: CandidateQuery, budget: Budget
 ) -> tuple[Iterator[Amounts], bool]:
     """Ways of one round, and whether finding none proves that there are none."""
-    search = Search(index, query, limit=WAYS_PER_ROUND, work=work)
-    turns = itertools.takewhile(lambda _: may_go_on(), search.ways_in_turns())
+    search = Search(index, query, limit=WAYS_PER_ROUND, budget=budget)
+    turns = itertools.takewhile(lambda _: budget.is_left, search.ways_in_turns())
     answer = search.answer(turns)
     return map(answer.amounts, answer.ways.tolist()), True
 
 
 def _find_split_ways(
-    index: Index, query: CandidateQuery, may_go_on: Callable[[], bool], _: Work
+    index: Index, query: CandidateQuery, budget: Budget
 ) -> tuple[Iterator[Amounts], bool]:
-    search = SplitSearch(index, query, may_go_on=may_go_on)
+    search = SplitSearch(index, query, budget=budget)
     found = search.find(SPLIT_WAYS_PER_ROUND)
     return map(amounts_of, found.split_ways), not search.gave_up
 
@@ -96,13 +96,13 @@ class _Simulation:
         self,
         index: Index,
         query: CandidateQuery,
-        may_go_on: Callable[[], bool],
+        budget: Budget,
         steps_max: int,
     ) -> None:
         self._index = index
         self._class_ids = class_ids(index, query)
         self._limit = query.limit
-        self._may_go_on = may_go_on
+        self._budget = budget
         self._steps = 0
         self._steps_max = steps_max
         self.count = 0
@@ -135,7 +135,7 @@ class _Simulation:
         return True if complete is None and self.count == before else complete
 
     def _is_over(self) -> bool:
-        if self._steps % STEPS_PER_CHECK == 0 and not self._may_go_on():
+        if self._steps % STEPS_PER_CHECK == 0 and not self._budget.is_left:
             return True
         self._steps += 1
         return self._steps > self._steps_max or self.count == self._limit

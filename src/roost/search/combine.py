@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from roost.search.budget import Budget
 from roost.search.constraints import SameSubtree
 from roost.search.index.columns import Integers, Mask, ragged_range
 from roost.search.lookahead import rest_is_possible
@@ -23,14 +24,6 @@ BLOCK_FIRST = 16
 BLOCK_LAST = 512
 # After this many blocks for each slot without a complete way, the search looks ahead.
 PATIENCE = 2
-
-
-class Work:
-    """How much a search did; tests assert on it."""
-
-    def __init__(self) -> None:
-        self.rows_examined = 0
-        self.choices_tried = 0
 
 
 class Options:
@@ -73,13 +66,13 @@ class Combination:
         self,
         constraints: RequestConstraints,
         options: Options,
-        work: Work,
+        budget: Budget,
         wanted: int | None = None,
     ) -> None:
         self.wanted = wanted  # how many ways are wanted at most
         self.constraints = constraints
         self.options = options
-        self.work = work
+        self.budget = budget
         steps = constraints.steps(range(len(constraints.slots)))
         self._checks = [check for step in steps for check in step]
         few = options.ways <= WAYS_FEW if self._checks else options.ways < 2**62
@@ -174,7 +167,7 @@ class Combination:
     def _accepted(self, trees: Integers, numbers: Integers) -> tuple[Mask, list[Integers]]:
         """Which of these ways meet every constraint, and the ways."""
         ways = self.options.way(trees, numbers)
-        self.work.choices_tried += len(numbers)
+        self.budget.try_choices(len(numbers))
         accepted = np.ones(len(numbers), dtype=np.bool_)
         for check in self._checks:
             accepted &= check.mask(ways)
@@ -188,7 +181,7 @@ class Combination:
         # A block larger than all ways that are wanted would be wasted.
         size_max = BLOCK_LAST if self.wanted is None else min(self.wanted, BLOCK_LAST)
         sorted_options = [options[number] for number in order]
-        search = _BlockSearch(self.constraints, sorted_options, order, self.work, size_max)
+        search = _BlockSearch(self.constraints, sorted_options, order, self.budget, size_max)
         back = np.argsort(order)
         for matrix in search.run():
             yield matrix[:, back]
@@ -202,14 +195,14 @@ class _BlockSearch:
         constraints: RequestConstraints,
         options: list[Integers],
         order: Sequence[int],
-        work: Work,
+        budget: Budget,
         size_max: int,
     ) -> None:
         self.size_max = max(size_max, BLOCK_FIRST)
         self.constraints = constraints
         self.options = options  # for each slot, in the order of filling
         self.order = order
-        self.work = work
+        self.budget = budget
         self.steps = constraints.steps(order)
         self._subtrees = self._partial_subtrees()
 
@@ -262,7 +255,7 @@ class _BlockSearch:
 
     def _mask(self, block: Integers, depth: int) -> Mask:
         """Which partial ways may be extended, now that the slot at this depth is filled."""
-        self.work.choices_tried += len(block)
+        self.budget.try_choices(len(block))
         ways = dict(zip(self.order, block.T, strict=False))
         accepted = np.ones(len(block), dtype=np.bool_)
         for check in self.steps[depth]:

@@ -21,7 +21,8 @@ import numpy as np
 
 from roost.query import CandidateQuery, Cursor, Order
 from roost.search.answer import Answer
-from roost.search.combine import Combination, Options, Work
+from roost.search.budget import Budget, GaveUp
+from roost.search.combine import Combination, Options
 from roost.search.index.columns import Integers, Mask
 from roost.search.index.index import Index
 from roost.search.match import GroupMatcher, RootTest
@@ -44,7 +45,7 @@ def find(
     limit_max: int | None = None,
     depth_first: bool = False,
     random: Random | None = None,
-    work: Work | None = None,
+    budget: Budget | None = None,
 ) -> Answer:
     """Where does this request fit?
 
@@ -54,30 +55,31 @@ def find(
     """
     limit = min((each for each in (query.limit, limit_max) if each is not None), default=None)
     if query.may_split:
-        return SplitSearch(index, query).find(limit)
+        return SplitSearch(index, query, budget=budget).find(limit)
     if query.order is not None:
         # Which tree comes first is only known when all have been examined, so the limit bounds
         # the page and not the search.
-        return Search(index, query, work=work).answer_in_order(query.order, limit)
-    search = Search(index, query, limit=limit, random=random, work=work)
+        return Search(index, query, budget=budget).answer_in_order(query.order, limit)
+    search = Search(index, query, limit=limit, random=random, budget=budget)
     # Without a limit every way is in the answer, and turns would only cost time.
     turns = limit is not None and not depth_first
     return search.answer(search.ways_in_turns() if turns else search.ways_tree_by_tree())
 
 
 def has_candidate(
-    index: Index, query: CandidateQuery, *, root: int | None = None, work: Work | None = None
+    index: Index, query: CandidateQuery, *, root: int | None = None, budget: Budget | None = None
 ) -> bool | None:
     """Whether the query fits, anywhere or for the tree with this root.
 
     None: the search gave up before it found one.
     """
     if query.may_split:
-        split_search = SplitSearch(index, query, root=root)
+        split_search = SplitSearch(index, query, root=root, budget=budget)
         found = split_search.find(1).count > 0
         return None if split_search.gave_up and not found else found
-    search = Search(index, query, limit=1, root=root, work=work)
-    return search.answer(search.ways_in_turns()).count > 0
+    search = Search(index, query, limit=1, root=root, budget=budget)
+    answer = search.answer(search.ways_in_turns())
+    return None if answer.gave_up and not answer.count else answer.count > 0
 
 
 class Search:
@@ -92,7 +94,7 @@ class Search:
         root: int | None = None,
         together: bool = True,
         random: Random | None = None,
-        work: Work | None = None,
+        budget: Budget | None = None,
     ) -> None:
         """For all trees, or for the one with this root.
 
@@ -103,7 +105,7 @@ class Search:
         self.limit = limit
         self.root = root
         self.random = random
-        self.work = Work() if work is None else work
+        self.budget = Budget() if budget is None else budget
         self.slots = [slot for group in query.groups for slot in GroupMatcher(index, group).slots]
         self.constraints = RequestConstraints(index, query, self.slots, together=together)
         self.root_test = RootTest(index, query)
@@ -115,7 +117,7 @@ class Search:
     def batches(self) -> Iterator[Combination]:
         """The trees that can fill every slot on its own, a range of rows at a time."""
         for first, end in self._ranges():
-            self.work.rows_examined += end - first
+            self.budget.examine_rows(end - first)
             # One test for a whole tree, before any column of numbers is read.
             roots = self.root_test.accepted(self._roots(first, end))
             # Each slot alone, as masks over columns; each leaves fewer trees for the next.
@@ -126,7 +128,7 @@ class Search:
             # Combining is the expensive part: it comes last, and its ways are made on demand.
             if len(roots):
                 options = self._options(roots, local, first, end)
-                yield Combination(self.constraints, options, self.work, self.limit)
+                yield Combination(self.constraints, options, self.budget, self.limit)
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
         """Ranges of rows that hold whole trees."""
@@ -237,27 +239,34 @@ class Search:
     def answer(self, ways: Iterator[Integers]) -> Answer:
         """The first ways, up to the limit."""
         answer = Answer(self.index, self.query, self.slots, self.sharing)
-        for matrix in ways:
-            answer.add(matrix)
-            if self.limit is not None and answer.count >= self.limit:
-                answer.cut(self.limit)
-                break
+        try:
+            for matrix in ways:
+                answer.add(matrix)
+                if self.limit is not None and answer.count >= self.limit:
+                    answer.cut(self.limit)
+                    break
+        except GaveUp:
+            answer.gave_up = True
         return answer
 
     def answer_in_order(self, order: Order, limit: int | None) -> Answer:
         """One page of all ways, in the order that the client asks for."""
         answer = Answer(self.index, self.query, self.slots, self.sharing)
-        ordered = OrderedWays(
-            self.index, self.query, order, self.slots, self.shared, self.batches()
-        )
         page: list[Integers] = []
         last: Cursor | None = None
-        for cursor, way in ordered.ways():
-            if limit is not None and len(page) == limit:
-                answer.next = last
-                break
-            page.append(way)
-            last = cursor
+        try:
+            ordered = OrderedWays(
+                self.index, self.query, order, self.slots, self.shared, self.batches()
+            )
+            for cursor, way in ordered.ways():
+                if limit is not None and len(page) == limit:
+                    answer.next = last
+                    break
+                page.append(way)
+                last = cursor
+        except GaveUp:
+            answer.gave_up = True
+            answer.next = last
         if page:
             answer.add(np.stack(page))
         return answer

@@ -10,10 +10,12 @@ from threading import Event, Lock
 from typing import TypeVar
 
 from roost.observe import metrics
+from roost.search.budget import Budget
 from roost.search.index.advance import advance, is_next
 from roost.search.index.index import Index
 from roost.service.contention import Contention
 from roost.service.event_waiters import EventWaiters
+from roost.service.search_time import SearchTime
 from roost.settings import Settings
 from roost.store.feed.positions import FeedPosition
 from roost.store.store import RETRY_COUNT_DEFAULT, Store
@@ -128,6 +130,10 @@ class Roost:
         A thread that holds the index reads the position of that very index.
         """
         return self._position
+
+    def search_budget(self) -> Budget:
+        """What one search may do, from now on."""
+        return Budget(SearchTime(self.settings.search_seconds_max).may_go_on)
 
     # -----------------------------------------------------------------------------------------
     # Writing

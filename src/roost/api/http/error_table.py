@@ -18,6 +18,8 @@ class ErrorEntry(NamedTuple):
 ERROR_TABLE: dict[type[errors.RoostError], ErrorEntry] = {
     errors.RoostError: ErrorEntry(500),
     errors.BadRequest: ErrorEntry(400),
+    errors.SearchTooHard: ErrorEntry(400, ErrorCode.SEARCH_TOO_HARD),
+    errors.AnswerTooLarge: ErrorEntry(400, ErrorCode.ANSWER_TOO_LARGE),
     errors.NotFound: ErrorEntry(404),
     errors.Conflict: ErrorEntry(409),
     errors.ConcurrentUpdate: ErrorEntry(409, ErrorCode.CONCURRENT_UPDATE),

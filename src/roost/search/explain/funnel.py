@@ -11,7 +11,7 @@ import numpy as np
 
 from roost.query import CandidateQuery, RequestGroup
 from roost.reasons import OF_THE_ROOT, Rule, RuleKind, Stage
-from roost.search.combine import Work
+from roost.search.budget import Budget
 from roost.search.explain.rules import decompose, is_between_slots, without
 from roost.search.find import Search
 from roost.search.index.columns import Integers, Mask
@@ -27,11 +27,11 @@ SURVIVES = -1
 class Funnel:
     """What each rule of a query leaves of the cloud."""
 
-    def __init__(self, index: Index, query: CandidateQuery, work: Work | None = None) -> None:
+    def __init__(self, index: Index, query: CandidateQuery, budget: Budget | None = None) -> None:
         self.index = index
         self.query = query
         self.rules = decompose(query)
-        self.work = Work() if work is None else work
+        self.budget = Budget() if budget is None else budget
         self._end = index.rows.count
         self._sharing = index.sharing_rows()
         roots = self.roots = index.root_rows()
@@ -96,7 +96,7 @@ class Funnel:
             return self._has_way(number, rule, roots)
         passing = np.ones(len(roots), dtype=np.bool_)
         for slot in self.slots_at(number, rule, after=True):
-            self.work.rows_examined += self._end
+            self.budget.examine_rows(self._end)
             passing &= slot.can_fill(roots)
         return passing
 
@@ -105,11 +105,11 @@ class Funnel:
         # What groups take together is checked last: it is where a full cloud fails.
         together = rule.kind == RuleKind.CAPACITY
         if query.may_split:
-            split_search = SplitSearch(self.index, query, together=together)
+            split_search = SplitSearch(self.index, query, together=together, budget=self.budget)
             having = split_search.has_way(roots)
             self.gave_up |= split_search.gave_up
             return having
-        search = Search(self.index, query, together=together, work=self.work)
+        search = Search(self.index, query, together=together, budget=self.budget)
         found = np.zeros(self._end, dtype=np.bool_)
         for combination in search.batches():
             found[combination.options.roots[combination.possible()]] = True

@@ -7,7 +7,7 @@ import numpy as np
 
 from roost.query import CandidateQuery
 from roost.reasons import Relaxation, Rule, RuleKind
-from roost.search.combine import Work
+from roost.search.budget import Budget
 from roost.search.explain.rules import decompose, with_amount, without
 from roost.search.find import has_candidate
 from roost.search.index.columns import CAPACITY_MAX
@@ -31,14 +31,12 @@ class Relaxer:
         index: Index,
         query: CandidateQuery,
         root: int | None,
-        work: Work,
-        may_go_on: Callable[[], bool],
+        budget: Budget,
     ) -> None:
         self._index = index
         self._query = query
         self._root = root
-        self._work = work
-        self._may_go_on = may_go_on
+        self._budget = budget
         self.searches = 0
         self.complete = True
 
@@ -83,10 +81,10 @@ class Relaxer:
         return Relaxation(rule=rule) if fits_without and not alone else None
 
     def _fits(self, query: CandidateQuery) -> bool:
-        if self.searches >= SEARCHES_MAX or not self._may_go_on():
+        if self.searches >= SEARCHES_MAX or not self._budget.is_left:
             raise OutOfSearches
         self.searches += 1
-        found = has_candidate(self._index, query, root=self._root, work=self._work)
+        found = has_candidate(self._index, query, root=self._root, budget=self._budget)
         self.complete &= found is not None
         return bool(found)
 

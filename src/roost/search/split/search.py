@@ -3,11 +3,12 @@
 It works one tree at a time and in plain Python, because few requests ask for it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from roost.query import CandidateQuery, Cursor
+from roost.search.budget import Budget
 from roost.search.index.columns import Integers, Mask
 from roost.search.index.index import Index
 from roost.search.match import RootTest
@@ -26,17 +27,17 @@ class SplitSearch:
         *,
         root: int | None = None,
         together: bool = True,
-        may_go_on: Callable[[], bool] = lambda: True,
+        budget: Budget | None = None,
     ) -> None:
         """For all trees, or for the one with this root.
 
         Groups compete for what is free if `together`; if not, each is served on its own. The
-        search gives up when it may not go on.
+        search gives up when its budget is used up.
         """
         self._index = index
         self._query = query
         self._root = root
-        self._request = SplitRequest(index, query, together=together, may_go_on=may_go_on)
+        self._request = SplitRequest(index, query, together=together, budget=budget)
         self._ranks: dict[int, float] = {}  # of the trees that may serve
         self._trees: dict[int, TreeWays] = {}
 

@@ -1,11 +1,12 @@
 """The ways of one tree to serve a request whose amounts may be split."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import islice, permutations
 from typing import assert_never
 
 from roost.query import CandidateQuery
+from roost.search.budget import Budget
 from roost.search.constraints import Constraint, Pieces, Room
 from roost.search.index.index import Index
 from roost.search.request_constraints import RequestConstraints
@@ -44,7 +45,7 @@ class SplitRequest:
         query: CandidateQuery,
         *,
         together: bool,
-        may_go_on: Callable[[], bool],
+        budget: Budget | None,
     ) -> None:
         self.index = index
         self.slots = slots_of(index, query)
@@ -60,7 +61,7 @@ class SplitRequest:
         self.steps = 0  # choices tried
         self.gave_up = False  # whether it gave up somewhere, so that ways may be missing
         self._steps_left = STEPS_MAX
-        self._may_go_on = may_go_on
+        self._budget = Budget() if budget is None else budget
         self._rooms: dict[int, Room] = {}
 
     def _has_contended_split(self) -> bool:
@@ -83,7 +84,7 @@ class SplitRequest:
         self.steps += 1
         # The first choices of each tree are free, so that every tree gets its chance.
         self._steps_left -= steps_of_tree > STEPS_OF_TREE_FREE
-        if self.steps % STEPS_PER_CHECK == 0 and not self._may_go_on():
+        if self.steps % STEPS_PER_CHECK == 0 and not self._budget.is_left:
             self._steps_left = 0
         goes_on = steps_of_tree <= STEPS_OF_TREE_MAX and self._steps_left > 0
         self.gave_up |= not goes_on
