@@ -125,8 +125,11 @@ def check_all(
     check_consumers(database, claimers, history)
     with contextlib.closing(fresh_service(database)) as fresh:
         for worker in workers:
-            check_worker(worker, database, history)
-            check_index(worker, fresh, history)
+            try:
+                check_worker(worker, database, history)
+                check_index(worker, fresh, history)
+            except httpx.HTTPError as error:
+                history.violate(f"in the end worker {worker.number} does not answer: {error!r}")
             check_log(worker, history)
 
 
