@@ -101,6 +101,11 @@ def unlimited_slow_reader(target: Target) -> list[Outcome]:
     return [_get(target, path, slow_reader=True)]
 
 
+def unlimited_slow_readers(target: Target) -> list[Outcome]:
+    path = f"/allocation_candidates?{searches.combinations(target.groups_many)}"
+    return at_once(target.senders, lambda: _get(target, path, slow_reader=True))
+
+
 def unlimited_without_end(target: Target) -> list[Outcome]:
     return [_get(target, f"/allocation_candidates?{searches.combinations(target.groups_endless)}")]
 
@@ -219,6 +224,7 @@ ATTACKS: Mapping[str, tuple[str, Attack]] = {
     "puzzles": ("64 of them at once", many_searches(searches.puzzle)),
     "unlimited": ("no limit, 262,144 candidates", unlimited),
     "unlimited-slow": ("the same, read slowly", unlimited_slow_reader),
+    "unlimited-slow-many": ("64 of those at once", unlimited_slow_readers),
     "unlimited-endless": ("no limit, 16.7 million candidates", unlimited_without_end),
     "split": ("can_split, 3 groups of 30, 40 children", search(searches.split_groups, limit=10)),
     "split-unlimited": ("the same without a limit", search(searches.split_groups)),
