@@ -93,7 +93,8 @@ class TestExchange:
         assert (outcome.status, outcome.problem) == (None, "no answer in 0.3 s")
 
     def test_an_answer_that_is_cut_off(self, server: Server) -> None:
-        server.answer = b"HTTP/1.1 400 Bad\r\ncontent-length: 99\r\n\r\n" + b'{"code": "a.b"}'
+        body = b'{"code": "placement.a"}'
+        server.answer = b"HTTP/1.1 400 Bad\r\ncontent-length: 99\r\n\r\n" + body
         outcome = exchange(server.port, "GET", "/x", seconds_max=0.3)
-        assert (outcome.status, outcome.code) == (400, "a.b")
+        assert (outcome.status, outcome.code) == (400, "placement.a")
         assert outcome.problem == "no end in 0.3 s"

@@ -86,11 +86,13 @@ class Neighbour:
             except (OSError, http.client.HTTPException):
                 status = None
                 connection.close()
-            self.samples.append(Sample(kind, due, began, time.monotonic(), status))
-            if status is None:
-                # Each request that was due meanwhile would have failed as well; one is enough.
-                due = time.monotonic()
+            ended = time.monotonic()
+            self.samples.append(Sample(kind, due, began, ended, status))
             due += self._pace_seconds
+            # What was due while there was no answer got none either, and is not sent late.
+            while status is None and due < ended:
+                self.samples.append(Sample(kind, due, due, ended, None))
+                due += self._pace_seconds
         connection.close()
 
 

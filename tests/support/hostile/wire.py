@@ -12,7 +12,7 @@ from tests.support.headers import HEADERS
 
 KEPT_BYTES_MAX = 1 << 16
 READ_BYTES = 1 << 18
-_CODE = re.compile(rb'"code":\s*"([^"]+)"')
+_CODE = re.compile(rb'"code":\s*"(placement\.[^"]+)"')
 
 
 class Outcome(NamedTuple):
