@@ -25,6 +25,7 @@ PATH_MARKS = {
     "deployment": "process",
     "faults": "server",
     "generated": "process",
+    "hostile/test_attacks.py": "process",
     "keystone": "process",
     "stateful": "slow",
     "suites": "process",
