@@ -103,6 +103,13 @@ class TestSearchesThatAreDecided:
         assert result.candidates == 0
         result.assert_neighbour_was_served()
 
+    def test_an_exact_packing(self, attacked: RoostServer) -> None:
+        """Decided or given up, but never with a candidate."""
+        result = attack(attacked, "exact-packing")
+        assert result.answer == GAVE_UP or result.candidates == 0
+        assert result.slowest() < SEARCH_SECONDS_MAX + SLACK_SECONDS
+        result.assert_neighbour_was_served()
+
     @pytest.mark.parametrize("key", ["isolated", "equal"])
     def test_nothing_is_placed(self, attacked: RoostServer, key: str) -> None:
         result = attack(attacked, f"placement-{key}")

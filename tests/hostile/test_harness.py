@@ -1,11 +1,19 @@
 """The neighbour notices when it is not served, and hostile clients see what a server does."""
 
+import itertools
 import socketserver
 import threading
 from collections.abc import Iterator
 
 import pytest
 
+from tests.support.hostile.cloud import (
+    PACKING_DEVICES,
+    PACKING_SIZE,
+    PUZZLE_COLOURS,
+    mycielski_graph,
+    packing_amounts,
+)
 from tests.support.hostile.neighbour import KINDS, Neighbour, served_within
 from tests.support.hostile.wire import Body, exchange, whole
 
@@ -75,6 +83,28 @@ class TestNeighbour:
             neighbour.wait_until_served(20)
         late = [sample for sample in neighbour.of_kind("GET /livez") if sample.delay > 0.1]
         assert len(late) > 5
+
+
+class TestCloud:
+    def test_the_puzzle_is_what_it_says(self) -> None:
+        """Seven colours are enough; that six are not is Mycielski's theorem."""
+        graph = mycielski_graph()
+        assert set(graph.colours) == set(range(PUZZLE_COLOURS))
+        assert all(graph.colours[one] != graph.colours[other] for one, other in graph.edges)
+        neighbours: dict[int, set[int]] = {vertex: set() for vertex in range(len(graph.colours))}
+        for one, other in graph.edges:
+            neighbours[one].add(other)
+            neighbours[other].add(one)
+        assert not any(neighbours[one] & neighbours[other] for one, other in graph.edges)
+
+    def test_small_graphs_need_as_many_colours_as_they_say(self) -> None:
+        for colours in (3, 4):
+            graph = mycielski_graph(colours)
+            fewer = itertools.product(range(colours - 1), repeat=len(graph.colours))
+            assert all(any(way[a] == way[b] for a, b in graph.edges) for way in fewer)
+
+    def test_the_packing_asks_for_everything(self) -> None:
+        assert sum(packing_amounts()) == PACKING_DEVICES * PACKING_SIZE
 
 
 class TestExchange:

@@ -215,6 +215,10 @@ ATTACKS: Mapping[str, tuple[str, Attack]] = {
     "equal-groups": ("21 groups of 7 and 5 of 1, 10 devices of 20", search(searches.equal_groups)),
     "large-groups": ("11 groups of 11, 10 devices of 20", search(searches.large_groups)),
     "totals": ("groups that ask for more than there is", search(searches.too_much_in_total)),
+    "exact-packing": (
+        "24 groups that would fill 8 devices exactly",
+        search(searches.exact_packing),
+    ),
     "puzzle": ("a search that is hard in itself", search(searches.puzzle)),
     "puzzle-limit": ("the same with limit=10", search(searches.puzzle, limit=10)),
     "puzzle-found": (

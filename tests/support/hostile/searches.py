@@ -5,12 +5,15 @@ from collections.abc import Iterable, Sequence
 
 from tests.support.hostile.cloud import (
     BIN_CLASS,
+    COLOUR_TRAITS,
     DEVICE_CLASS,
     DEVICES,
     MIXED_CLASS,
+    PACKING_CLASS,
     PUZZLE_CLASS,
     SPLIT_CLASS,
-    puzzle_amounts,
+    mycielski_graph,
+    packing_amounts,
 )
 
 
@@ -59,13 +62,24 @@ def too_much_in_total() -> str:
     return query(groups(BIN_CLASS, amounts), "group_policy=none")
 
 
+def exact_packing() -> str:
+    """Groups that would fill all devices to the last unit: see `cloud.py`."""
+    return query(groups(PACKING_CLASS, packing_amounts()), "group_policy=none")
+
+
 def puzzle() -> str:
     """A search that no insight ends early: see `cloud.py`."""
-    return query(groups(PUZZLE_CLASS, puzzle_amounts()), "group_policy=none")
+    return query(groups(PUZZLE_CLASS, [1] * len(mycielski_graph().colours)), _apart())
 
 
 def puzzle_with_one_candidate() -> str:
-    return query(groups(MIXED_CLASS, puzzle_amounts()), "group_policy=none")
+    colours = mycielski_graph().colours
+    required = [f"required_{n}={COLOUR_TRAITS[colour]}" for n, colour in enumerate(colours)]
+    return query(groups(MIXED_CLASS, [1] * len(colours)), required, _apart())
+
+
+def _apart() -> list[str]:
+    return [f"isolate=_{one},_{other}" for one, other in mycielski_graph().edges]
 
 
 def combinations(count: int) -> str:
