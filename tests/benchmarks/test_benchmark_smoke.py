@@ -9,6 +9,7 @@ import msgspec
 
 from benchmarks.contention import CLIENTS
 from benchmarks.extensions import CASES as EXTENSION_CASES
+from tests.support.hostile.neighbour import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 300
@@ -84,6 +85,27 @@ class TestExtensions:
         assert set(beyond["timings"]) == {case.key for case, _ in EXTENSION_CASES}
         assert failures(beyond["timings"]) == {}
         assert "Beyond the API" in printed
+
+
+class TestHostile:
+    def test_says_what_the_sender_and_the_neighbour_saw(self, tmp_path: Path) -> None:
+        path = tmp_path / "hostile.json"
+        command = [sys.executable, "-m", "benchmarks.hostile", "--small", "--json", str(path)]
+        done = subprocess.run(
+            [*command, "--only", "large-groups"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS_MAX,
+            check=True,
+        )
+        [one] = msgspec.json.decode(path.read_bytes())["measurements"]
+        assert one["answers"] == {"200": 1}
+        assert one["memory_peak"] > 0
+        for delays in (one["alone"], one["beside"]):
+            assert set(delays) == set(KINDS)
+            assert all(delay["served"] > 0 for delay in delays.values())
+        assert one["title"] in done.stdout
 
 
 class TestReport:

@@ -23,6 +23,11 @@ from tests.faults.run import run
 @click.option("--seed", type=int, help="Repeats a schedule. Default: a new one, which is printed.")
 @click.option("--break", "broken", type=click.Choice(sorted(BREAKS)), help="Break a part first.")
 @click.option("--faults/--no-faults", default=True, help="--no-faults: only clients.")
+@click.option(
+    "--hostile/--no-hostile",
+    default=True,
+    help="--no-hostile: without clients that try to stop the service.",
+)
 @click.option("--only", help="Inject only this fault, such as commit_late.")
 @click.option("--history", "path", type=click.Path(path_type=Path), help="Save what happened.")
 def main(
@@ -31,6 +36,7 @@ def main(
     seed: int | None,
     broken: str | None,
     faults: bool,
+    hostile: bool,
     only: str | None,
     path: Path | None,
 ) -> None:
@@ -41,7 +47,15 @@ def main(
     seed = random.randrange(10**6) if seed is None else seed
     print(f"{kind}, seed {seed}, {seconds:g} seconds", flush=True)
     with serve(kind) as database:
-        history = run(database, seconds=seconds, seed=seed, broken=broken, faults=faults, only=only)
+        history = run(
+            database,
+            seconds=seconds,
+            seed=seed,
+            broken=broken,
+            faults=faults,
+            hostile=hostile,
+            only=only,
+        )
     if path is not None:
         history.save(path)
     for key, value in history.summary().items():

@@ -9,10 +9,11 @@ from typing import Any
 import httpx
 
 from roost.assembly import build_application
-from tests.faults.clients import Allocations, Claimer, Reshaper
+from tests.faults.claimers import Allocations, Claimer
 from tests.faults.cloud import MEMORY_MIN, NAMES, SERVICE_HEADERS, TREE_CHILD, TREE_ROOT
 from tests.faults.databases import Database
 from tests.faults.history import History
+from tests.faults.keepers import Reshaper
 from tests.faults.service import Worker
 from tests.support.names import uid
 
@@ -124,8 +125,11 @@ def check_all(
     check_consumers(database, claimers, history)
     with contextlib.closing(fresh_service(database)) as fresh:
         for worker in workers:
-            check_worker(worker, database, history)
-            check_index(worker, fresh, history)
+            try:
+                check_worker(worker, database, history)
+                check_index(worker, fresh, history)
+            except httpx.HTTPError as error:
+                history.violate(f"in the end worker {worker.number} does not answer: {error!r}")
             check_log(worker, history)
 
 

@@ -1,41 +1,18 @@
-"""Clients that know what they wrote, and notice when the service says otherwise.
-
-Each consumer, and each object that is changed, belongs to one client, which knows its state: the
-last acknowledged write made it. If nothing tells whether a write took place, the client sets its
-consumers aside, to be checked later, and continues with new ones.
-"""
+"""What every client of the fault test does: send requests, and record what came back."""
 
 import random
 import threading
 import time
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import httpx
 
-from tests.faults.cloud import (
-    HOST_NAMES,
-    MEMORY_MIN,
-    OWNER,
-    SERVICE_HEADERS,
-    STORAGE,
-    TREE_CHILD,
-    TREE_ROOT,
-    TREE_VCPUS,
-    WANDERER,
-    uid,
-)
+from tests.faults.cloud import SERVICE_HEADERS
 from tests.faults.history import Event, History
 from tests.faults.service import Worker
 
 REQUEST_SECONDS_MAX = 8.0
-CONSUMERS_EACH = 3
-
-# A worker may take so long to process a request; afterwards the write took place or never will.
-SETTLE_SECONDS = 12.0
-
-Allocations = Mapping[str, Mapping[str, int]]  # provider UUID -> class -> amount
 
 
 class Unanswered(Exception):
@@ -57,39 +34,14 @@ class Answer(NamedTuple):
         return str(errors[0].get("code", "")) if errors else ""
 
 
-class UncertainWrite(NamedTuple):
-    """A write of unknown outcome: all of its consumers are in the state before it or after it."""
-
-    since: float
-    before: Mapping[str, Allocations]
-    after: Mapping[str, Allocations]
-
-    def allows(self, held: Mapping[str, Allocations]) -> bool:
-        return held in (self.before, self.after)
-
-
-class UncertainPlacement(NamedTuple):
-    """A placement of unknown outcome: all of its consumers hold something, or none does."""
-
-    since: float
-    before: Mapping[str, Allocations]
-    after: Mapping[str, Allocations]  # the service chooses what they hold
-
-    def allows(self, held: Mapping[str, Allocations]) -> bool:
-        return len({bool(each) for each in held.values()}) == 1
-
-
-class Client:
-    """A thread that takes one step after the other until `stop`."""
-
-    pause_seconds = 0.0
+class ClientThread:
+    """Something that one client does until `stop`, in a thread of its own."""
 
     def __init__(self, name: str, workers: Sequence[Worker], history: History, seed: int) -> None:
         self.name = name
         self.workers = workers
         self.history = history
         self.random = random.Random(f"{name}-{seed}")
-        self._http = httpx.Client(headers=SERVICE_HEADERS, timeout=REQUEST_SECONDS_MAX)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -101,6 +53,19 @@ class Client:
 
     def join(self) -> None:
         self._thread.join(60)
+
+    def _run(self) -> None:
+        raise NotImplementedError
+
+
+class Client(ClientThread):
+    """An honest client: it takes one step after the other."""
+
+    pause_seconds = 0.0
+
+    def __init__(self, name: str, workers: Sequence[Worker], history: History, seed: int) -> None:
+        super().__init__(name, workers, history, seed)
+        self._http = httpx.Client(headers=SERVICE_HEADERS, timeout=REQUEST_SECONDS_MAX)
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -165,348 +130,3 @@ class Client:
             self.history.violate(f"GET {path}: {answer.status} {answer.text[:300]}")
             raise Unknown
         return answer.body
-
-
-class Claimer(Client):
-    """Claims, replaces, moves and releases, and reads what it wrote through any worker."""
-
-    def __init__(self, name: str, workers: Sequence[Worker], history: History, seed: int) -> None:
-        super().__init__(name, workers, history, seed)
-        self.known: dict[str, tuple[Allocations, int | None]] = {}
-        self.uncertain_writes: list[UncertainWrite | UncertainPlacement] = []
-        self.abandoned: list[str] = []
-        self._refill()
-
-    def _refill(self) -> None:
-        while len(self.known) < CONSUMERS_EACH:
-            self.known[str(uuid.UUID(int=self.random.getrandbits(128), version=4))] = ({}, None)
-
-    def step(self) -> None:
-        actions: list[Callable[[], None]] = [
-            *[self.claim] * 4,
-            *[self.check] * 4,
-            *[self.move_two] * 2,
-            self.release,
-            self.search_and_claim,
-            *[self.check_uncertain_write] * 3,
-            self.delete_abandoned,
-        ]
-        self.random.choice(actions)()
-
-    def some_allocations(self) -> Allocations:
-        found = {uid(self.random.choice(HOST_NAMES)): {"VCPU": self.random.randint(1, 3)}}
-        if self.random.random() < 0.7:
-            found[uid(STORAGE)] = {"DISK_GB": self.random.randint(1, 5)}
-        return found
-
-    def claim(self) -> None:
-        self.write("claim", {self.random.choice(list(self.known)): self.some_allocations()})
-
-    def release(self) -> None:
-        holding = [key for key, (held, _) in self.known.items() if held]
-        if holding:
-            self.write("give back", {self.random.choice(holding): {}})
-
-    def move_two(self) -> None:
-        """Exchange what two consumers hold, in one POST."""
-        one, other = self.random.sample(list(self.known), 2)
-        held, to_hold = self.known[one][0], self.known[other][0]
-        if held or to_hold:
-            self.write("move", {one: to_hold, other: held or self.some_allocations()}, post=True)
-
-    def search_and_claim(self) -> None:
-        query = "/allocation_candidates?resources=VCPU:1&limit=5"
-        candidates = self.read("search", query)["allocation_requests"]
-        mine = [c for c in candidates if uid(TREE_ROOT) not in c["allocations"]]
-        mine = [c for c in mine if uid(TREE_CHILD) not in c["allocations"]]
-        if mine:
-            chosen = self.random.choice(mine)["allocations"]
-            found = {key: value["resources"] for key, value in chosen.items()}
-            self.write("claim found", {self.random.choice(list(self.known)): found})
-
-    def check_uncertain_write(self) -> None:
-        """Check a write of unknown outcome, once that outcome can no longer change."""
-        if (
-            not self.uncertain_writes
-            or self.uncertain_writes[0].since > self.history.now() - SETTLE_SECONDS
-        ):
-            return
-        uncertain = self.uncertain_writes[0]
-        held = {
-            consumer: _held(self.read("read", f"/allocations/{consumer}"))
-            for consumer in uncertain.after
-        }
-        if not uncertain.allows(held):
-            self.history.violate(f"neither {uncertain.before} nor {uncertain.after}: {held}")
-        self.uncertain_writes.pop(0)
-        self.abandoned += [consumer for consumer in held if held[consumer]]
-
-    def delete_abandoned(self) -> None:
-        """Delete the allocations of consumers that were set aside."""
-        while self.abandoned:
-            self.send("delete", "DELETE", f"/allocations/{self.abandoned[-1]}")
-            self.abandoned.pop()
-
-    def write(self, verb: str, after: Mapping[str, Allocations], *, post: bool = False) -> None:
-        bodies = {
-            consumer: {
-                "allocations": {key: {"resources": held} for key, held in allocations.items()},
-                "consumer_generation": self.known[consumer][1],
-                **OWNER,
-            }
-            for consumer, allocations in after.items()
-        }
-        try:
-            if post:
-                answer = self.send(verb, "POST", "/allocations", bodies)
-            else:
-                [(consumer, body)] = bodies.items()
-                answer = self.send(verb, "PUT", f"/allocations/{consumer}", body)
-        except Unknown:
-            before = {consumer: self.known.pop(consumer)[0] for consumer in after}
-            self.uncertain_writes.append(UncertainWrite(self.history.now(), before, after))
-            self._refill()
-            raise
-        if answer.status == 204:
-            for consumer, allocations in after.items():
-                generation = (self.known[consumer][1] or 0) + 1 if allocations else None
-                self.known[consumer] = allocations, generation
-        elif answer.status != 409:
-            self.history.violate(f"{verb}: {answer.status} {answer.text[:300]}")
-        elif "consumer generation conflict" in answer.text:
-            # No other client writes these consumers.
-            self.history.violate(f"{verb}: a conflict about {after}: {answer.text[:300]}")
-
-    def check(self) -> None:
-        consumer = self.random.choice(list(self.known))
-        self.compare(consumer, self.read("read", f"/allocations/{consumer}"))
-
-    def compare(self, consumer: str, seen: Any) -> None:
-        held, generation = self.known[consumer]
-        found = _held(seen)
-        if found != held or seen.get("consumer_generation") != generation:
-            self.history.violate(
-                f"{self.name}: {consumer} holds {found} at {seen.get('consumer_generation')}, "
-                f"was told {held} at {generation}"
-            )
-
-
-def _held(seen: Any) -> Allocations:
-    return {key: value["resources"] for key, value in seen["allocations"].items()}
-
-
-class Placer(Claimer):
-    """Lets the service choose hosts, and repeats a request under its key until it is answered."""
-
-    query = "resources=VCPU:1,MEMORY_MB:1"  # classes that only hosts have
-    holding_max = 4
-
-    def __init__(self, name: str, workers: Sequence[Worker], history: History, seed: int) -> None:
-        super().__init__(name, workers, history, seed)
-        self._pending: tuple[Any, UncertainPlacement] | None = None  # the request without an answer
-
-    def _refill(self) -> None:
-        """A placement creates its consumers."""
-
-    def step(self) -> None:
-        if self._pending is not None:
-            self.send_placement(*self._pending)
-            return
-        self.known = {key: state for key, state in self.known.items() if state[0]}
-        if len(self.known) < self.holding_max:
-            self.place()
-        else:
-            self.release()
-        if self.known:
-            self.check()
-        self.check_uncertain_write()
-        self.delete_abandoned()
-
-    def place(self) -> None:
-        consumers = [
-            str(uuid.UUID(int=self.random.getrandbits(128), version=4))
-            for _ in range(self.random.randint(1, 2))
-        ]
-        body = {
-            "query": self.query,
-            "consumers": dict.fromkeys(consumers, OWNER),
-            "idempotency_key": consumers[0],
-        }
-        if self.random.random() < 0.5:
-            body["spread"] = "root"
-        nothing: dict[str, Allocations] = {consumer: {} for consumer in consumers}
-        self.send_placement(body, UncertainPlacement(self.history.now(), nothing, nothing))
-
-    def send_placement(self, body: Any, uncertain: UncertainPlacement) -> None:
-        try:
-            answer = self.send("place", "POST", "/placements", body)
-        except Unknown:
-            if self._pending is None:
-                self.uncertain_writes.append(uncertain)
-            self._pending = body, uncertain
-            raise
-        if self._pending is not None:
-            self.uncertain_writes.remove(uncertain)
-            self._pending = None
-        if answer.status == 200:
-            self.record_placements(body, answer.body["placements"])
-        elif answer.code not in ("placement.no_candidates", "placement.concurrent_update"):
-            self.history.violate(f"place: {answer.status} {answer.text[:300]}")
-        elif "consumer generation" in answer.text:
-            self.history.violate(f"placed twice: {body} {answer.text[:300]}")
-
-    def record_placements(self, body: Any, placements: Any) -> None:
-        for consumer, placed in placements.items():
-            self.known[consumer] = _held(placed), 1
-        hosts = [host for placed in placements.values() for host in placed["allocations"]]
-        if placements.keys() != body["consumers"].keys():
-            self.history.violate(f"{self.name}: placed {placements}, asked for {body}")
-        if "spread" in body and len(set(hosts)) != len(hosts):
-            self.history.violate(f"{self.name}: not apart: {placements}")
-
-    def check_uncertain_write(self) -> None:
-        if self._pending is None:
-            super().check_uncertain_write()
-
-
-class InventoryWriter(Client):
-    """Changes the memory of a host again and again."""
-
-    pause_seconds = 0.05
-
-    def __init__(self, host: str, workers: Sequence[Worker], history: History, seed: int) -> None:
-        super().__init__(f"keeper of {host}", workers, history, seed)
-        self.path = f"/resource_providers/{uid(host)}/inventories"
-        self.possible = {MEMORY_MIN}
-
-    def step(self) -> None:
-        seen = self.read("read inventories", self.path)
-        total = seen["inventories"]["MEMORY_MB"]["total"]
-        if total not in self.possible:
-            self.history.violate(f"{self.name}: {total}, expected one of {self.possible}")
-        new = MEMORY_MIN + self.random.randint(1, 1000)
-        inventories = {**seen["inventories"]}
-        inventories["MEMORY_MB"] = {**inventories["MEMORY_MB"], "total": new}
-        body = {
-            "resource_provider_generation": seen["resource_provider_generation"],
-            "inventories": inventories,
-        }
-        try:
-            answer = self.send("change inventories", "PUT", self.path, body)
-        except Unknown:
-            # It may still take place, as long as no other write has.
-            self.possible |= {new}
-            raise
-        if answer.status == 200:
-            self.possible = {new}
-        elif answer.status != 409:
-            self.history.violate(f"{self.name}: {answer.status} {answer.text[:300]}")
-
-
-class Reshaper(Client):
-    """Moves the inventory of a root to its child and back, with the consumers that hold it."""
-
-    pause_seconds = 0.05
-    holders = (uid("holder one"), uid("holder two"))
-    amount = 3
-
-    def step(self) -> None:
-        names = (TREE_ROOT, TREE_CHILD)
-        inventories = {
-            name: self.read("read inventories", f"/resource_providers/{uid(name)}/inventories")
-            for name in names
-        }
-        holders = {one: self.read("read", f"/allocations/{one}") for one in self.holders}
-        with_inventory = [name for name in names if inventories[name]["inventories"]]
-        if len(with_inventory) != 1:
-            # A reshape of an earlier step took place between these reads.
-            return
-        [source] = with_inventory
-        target = TREE_CHILD if source == TREE_ROOT else TREE_ROOT
-        body = {
-            "inventories": {
-                uid(name): {
-                    "resource_provider_generation": inventories[name][
-                        "resource_provider_generation"
-                    ],
-                    "inventories": {"VCPU": {"total": TREE_VCPUS}} if name == target else {},
-                }
-                for name in names
-            },
-            "allocations": {
-                one: {
-                    "allocations": {uid(target): {"resources": {"VCPU": self.amount}}},
-                    "consumer_generation": seen.get("consumer_generation"),
-                    **OWNER,
-                }
-                for one, seen in holders.items()
-            },
-        }
-        answer = self.send("reshape", "POST", "/reshaper", body)
-        if answer.status not in (204, 409):
-            self.history.violate(f"reshape: {answer.status} {answer.text[:300]}")
-
-
-class Mover(Client):
-    """Moves a provider from one host to another."""
-
-    pause_seconds = 0.1
-
-    def __init__(self, name: str, workers: Sequence[Worker], history: History, seed: int) -> None:
-        super().__init__(name, workers, history, seed)
-        self.possible: set[str] = {uid(HOST_NAMES[0])}
-
-    def step(self) -> None:
-        path = f"/resource_providers/{uid(WANDERER)}"
-        seen = self.read("read provider", path)
-        if seen["parent_provider_uuid"] not in self.possible:
-            self.history.violate(f"{self.name}: below {seen['parent_provider_uuid']}")
-        if seen["root_provider_uuid"] != seen["parent_provider_uuid"]:
-            self.history.violate(f"{self.name}: the root is not the parent: {seen}")
-        parent = uid(self.random.choice(HOST_NAMES))
-        body = {"name": WANDERER, "parent_provider_uuid": parent}
-        try:
-            answer = self.send("move provider", "PUT", path, body)
-        except Unknown:
-            # No generation guards this write, so it may take place at any later time.
-            self.possible |= set(map(uid, HOST_NAMES))
-            raise
-        if answer.status == 200 and len(self.possible) == 1:
-            self.possible = {parent}
-        elif answer.status not in (200, 409):
-            self.history.violate(f"{self.name}: {answer.status} {answer.text[:300]}")
-
-
-class Watcher(Client):
-    """Reads through one worker after the other: no generation ever decreases."""
-
-    pause_seconds = 0.02
-
-    def __init__(self, name: str, workers: Sequence[Worker], history: History, seed: int) -> None:
-        super().__init__(name, workers, history, seed)
-        self.generations: dict[str, int] = {}
-
-    def step(self) -> None:
-        listed = self.read("list", "/resource_providers")["resource_providers"]
-        for one in listed:
-            last = self.generations.get(one["uuid"], 0)
-            if one["generation"] < last:
-                self.history.violate(
-                    f"{self.name}: the generation of {one['name']} was {last}, is "
-                    f"{one['generation']}"
-                )
-            self.generations[one["uuid"]] = one["generation"]
-        self.check_tree()
-
-    def check_tree(self) -> None:
-        query = f"/allocation_candidates?resources=VCPU:1&in_tree={uid(TREE_ROOT)}"
-        summaries = self.read("search", query)["provider_summaries"]
-        if not summaries:
-            return
-        with_inventory = [
-            summaries[uid(name)]["resources"]["VCPU"]["used"]
-            for name in (TREE_ROOT, TREE_CHILD)
-            if "VCPU" in summaries[uid(name)]["resources"]
-        ]
-        if len(with_inventory) != 1 or with_inventory[0] not in (0, 2 * Reshaper.amount):
-            self.history.violate(f"{self.name}: half a reshape: {summaries}")

@@ -4,7 +4,9 @@ from typing import Any
 
 import httpx
 
+from tests.support import world
 from tests.support.headers import HEADERS
+from tests.support.hostile.cloud import device_tree, puzzle_tree
 from tests.support.names import uid
 
 # Only services may reshape.
@@ -35,6 +37,8 @@ def build(url: str) -> None:
         _provider(client, TREE_CHILD, TREE_ROOT)
         _set_inventories(client, TREE_ROOT, VCPU=TREE_VCPUS)
         _provider(client, WANDERER, HOST_NAMES[0])
+        # What hostile clients search. No honest client wants anything of these classes.
+        world.load(world.build(*device_tree(), *puzzle_tree()), client)
 
 
 def _send(client: httpx.Client, method: str, path: str, body: Any) -> None:

@@ -19,10 +19,11 @@ class Event(NamedTuple):
     outcome: str  # ok, refused, unanswered, unknown
     status: int | None
     detail: str
+    honest: bool = True
 
 
 class History:
-    """The events of all clients, and all violations."""
+    """The events of all clients, honest and hostile, and all violations."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -64,11 +65,15 @@ class History:
                 file.write(json.dumps({"kind": "violation", "what": what}) + "\n")
 
     def summary(self) -> dict[str, Any]:
-        outcomes = Counter(event.outcome for event in self.events)
+        honest = [event for event in self.events if event.honest]
+        hostile = [event for event in self.events if not event.honest]
+        outcomes = Counter(event.outcome for event in honest)
         return {
-            "operations": len(self.events),
+            "operations": len(honest),
             **dict(outcomes),
-            "by verb": dict(Counter(f"{e.verb} {e.outcome}" for e in self.events)),
+            "by verb": dict(Counter(f"{e.verb} {e.outcome}" for e in honest)),
+            "served": dict(Counter(e.client for e in honest if e.outcome == "ok")),
+            "hostile": dict(Counter(f"{e.verb} {e.status or e.outcome}" for e in hostile)),
             "faults": len(self.faults),
             "by fault": dict(Counter(what.split(" ")[0] for _, what in self.faults)),
             "violations": len(self.violations),

@@ -7,18 +7,12 @@ from pathlib import Path
 
 from tests.faults import cloud
 from tests.faults.checks import Sampler, check_all
-from tests.faults.clients import (
-    SETTLE_SECONDS,
-    Claimer,
-    Client,
-    InventoryWriter,
-    Mover,
-    Placer,
-    Reshaper,
-    Watcher,
-)
+from tests.faults.claimers import SETTLE_SECONDS, Claimer, Placer
+from tests.faults.clients import Client, ClientThread
 from tests.faults.databases import Database
 from tests.faults.history import History
+from tests.faults.hostile_clients import hostile_clients
+from tests.faults.keepers import InventoryWriter, Mover, Reshaper, Watcher
 from tests.faults.nemesis import Nemesis
 from tests.faults.service import Worker
 
@@ -34,12 +28,14 @@ def run(
     seed: int,
     broken: str | None = None,
     faults: bool = True,
+    hostile: bool = False,
     only: str | None = None,
     until_violated: bool = False,
 ) -> History:
     """Let clients and faults work for so many seconds; what happened.
 
-    `only` is the name of the only fault to inject.
+    With `hostile`, clients that try to stop the service work beside the honest ones. `only` is the
+    name of the only fault to inject.
     """
     history = History()
     database.renew()
@@ -60,10 +56,16 @@ def run(
             Mover("mover", workers, history, seed),
             Watcher("watcher", workers, history, seed),
         ]
+        # Without faults, nothing but a defect ends a process.
+        processes = [] if faults else [worker.processes() for worker in workers]
+        everybody: list[ClientThread] = [*clients]
+        if hostile:
+            everybody += hostile_clients(workers, history, seed)
         sampler = Sampler(database, history)
         nemesis = Nemesis(workers, database.nodes, history, seed, only)
-        for each in (*clients, sampler):
-            each.start()
+        for client in everybody:
+            client.start()
+        sampler.start()
         if faults:
             nemesis.start()
         deadline = time.monotonic() + seconds
@@ -71,9 +73,9 @@ def run(
             time.sleep(0.2)
         if faults:
             nemesis.stop()
-        for client in clients:
+        for client in everybody:
             client.stop()
-        for client in clients:
+        for client in everybody:
             client.join()
         sampler.stop()
         if until_violated and history.violations:
@@ -82,6 +84,8 @@ def run(
         nemesis.heal()
         if faults:
             time.sleep(SETTLE_SECONDS)
+        if processes and processes != [worker.processes() for worker in workers]:
+            history.violate("a process of a worker has ended")
         check_all(database, workers, claimers, history)
         if history.violations:
             print(*(f"worker {w.number}:\n{w.log_end()}" for w in workers), sep="\n")

@@ -10,11 +10,17 @@ from types import TracebackType
 from typing import Self
 
 import httpx
+import psutil
 
 from tests.faults.proxy import Proxy
 from tests.support.database_servers import free_port
 
 START_SECONDS_MAX = 60
+# What hostile clients ask for ends soon, so that many of them have their turn.
+LIMITS = {
+    "OS_ROOST__SEARCH_SECONDS_MAX": "0.5",
+    "OS_ROOST__BODY_SECONDS_MAX": "2",
+}
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -58,6 +64,7 @@ class Worker:
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [path])]),
+            **LIMITS,
             "ROOST_FAULT_POINT": str(self.fault_point),
             "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "false" if self.starts else "true",
         }
@@ -91,6 +98,11 @@ class Worker:
     @property
     def log(self) -> str:
         return self._log.read_text(errors="replace")
+
+    def processes(self) -> set[int]:
+        """The ids of the processes that serve."""
+        assert self._process is not None
+        return {each.pid for each in psutil.Process(self._process.pid).children(recursive=True)}
 
     # -- faults --------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from roost.api.access import authentication
 from roost.api.access.policy import Policy, policy_of
 from roost.api.http import error_response, error_table, request_reader
 from roost.api.http.exchange import EXCHANGE, Exchange, Watch
-from roost.api.http.messages import EVENTS, REQUEST_ID, ROUTE, Application, Reply, Request
+from roost.api.http.messages import EVENTS, JSON, REQUEST_ID, ROUTE, Application, Reply, Request
 from roost.api.http.watch_pieces import WatchPieces
 from roost.api.http_error import HttpError
 from roost.api.pipeline import add_middleware
