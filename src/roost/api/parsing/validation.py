@@ -23,7 +23,7 @@ from roost.uuids import is_uuid
 # The best of so many errors is told. Only a value that is wrong in every part has more.
 ERRORS_MAX = 100
 
-# Characters of a schema that are quoted.
+# Characters of a schema that is shown in lines.
 _SCHEMA_LENGTH_MAX = 3000
 
 _FORMATS = jsonschema.FormatChecker(formats=())
@@ -108,8 +108,9 @@ def _told(error: Any) -> str:
     error.relative_path = deque(
         quote(part) if isinstance(part, str) else part for part in error.absolute_path
     )
-    schema = pprint.pformat(error.schema, width=72, sort_dicts=False)
-    error.schema = _Written(quote(schema, _SCHEMA_LENGTH_MAX))
+    if len(pprint.pformat(error.schema, width=72, sort_dicts=False)) > _SCHEMA_LENGTH_MAX:
+        # Most of a nested schema is white space that indents it.
+        error.schema = _Written(repr(error.schema))
     value = quote_value(error.instance)
     if MORE in value:
         error.instance = _Written(value)
