@@ -124,6 +124,14 @@ class PlainFormatter(logging.Formatter):
     def __init__(self) -> None:
         super().__init__(PLAIN_FORMAT, TIME_FORMAT)
 
+    def format(self, record: logging.LogRecord) -> str:
+        # Another handler may have left the traceback there, in a form of its own.
+        found, record.exc_text = record.exc_text, None
+        try:
+            return super().format(record)
+        finally:
+            record.exc_text = found
+
     def formatMessage(self, record: logging.LogRecord) -> str:
         ids = filter(None, (global_request_id.get(), request_id.get()))
         record.ids = " ".join(ids) or "-"
