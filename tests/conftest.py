@@ -25,6 +25,7 @@ PATH_MARKS = {
     "deployment": "process",
     "faults": "server",
     "generated": "process",
+    "hostile/test_proxy_headers.py": "process",
     "hostile/test_signals.py": "process",
     "hostile/test_workers.py": "process",
     "keystone": "process",
