@@ -110,11 +110,11 @@ def test_readiness_follows_the_database(tmp_path: Path) -> None:
         PostgreSQLNode() as database,
         RoostServer(database.create_database(), tmp_path) as server,
     ):
-        assert readiness() == (200, {"database": "ok", "index": "ok"})
+        assert readiness() == (200, {"database": "ok", "writes": "ok", "index": "ok"})
         database.kill()
         status, checks = readiness()
         assert status == 503
-        assert checks == {"database": "unavailable", "index": "not asked"}
+        assert checks == {"database": "unavailable", "writes": "not asked", "index": "not asked"}
         assert httpx.get(f"{server.url}/livez").status_code == 200
         refused = httpx.get(f"{server.url}/resource_providers", headers=HEADERS)
         assert refused.status_code == 503

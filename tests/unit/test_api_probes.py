@@ -65,7 +65,7 @@ def test_the_paths_work_under_a_prefix(application: assembly.Application) -> Non
 def test_readiness_lists_its_checks(client: httpx.Client) -> None:
     assert client.get("/readyz").json() == {
         "status": "ready",
-        "checks": {"database": "ok", "index": "ok"},
+        "checks": {"database": "ok", "writes": "ok", "index": "ok"},
     }
 
 
@@ -89,7 +89,7 @@ def test_the_application_starts_before_its_database(tmp_path: Path) -> None:
         assert refused.status_code == 503
         assert refused.json() == {
             "status": "not ready",
-            "checks": {"database": "unavailable", "index": "not asked"},
+            "checks": {"database": "unavailable", "writes": "not asked", "index": "not asked"},
         }
         response = client.get("/resource_providers", headers=ADMIN)
         assert response.status_code == 503
@@ -113,6 +113,9 @@ class SlowRoost:
     def reach(self) -> None:
         pass
 
+    def check_writes(self) -> None:
+        pass
+
     def catch_up(self) -> None:
         assert self.may_catch_up.wait(30)
 
@@ -120,15 +123,15 @@ class SlowRoost:
 def test_readiness_answers_within_a_bounded_time() -> None:
     roost = SlowRoost()
     readiness = Readiness(roost, seconds_max=0.05)  # type: ignore[arg-type]
-    waiting = {"database": "ok", "index": "no answer yet"}
+    waiting = {"database": "ok", "writes": "ok", "index": "no answer yet"}
     assert readiness.check() == waiting
     # The first check is still running, so no second one begins.
     assert readiness.check() == waiting
     assert roost.opened == 1
     roost.may_catch_up.set()
     readiness = Readiness(roost)  # type: ignore[arg-type]
-    assert readiness.check() == {"database": "ok", "index": "ok"}
-    assert readiness.check() == {"database": "ok", "index": "ok"}
+    assert readiness.check() == {"database": "ok", "writes": "ok", "index": "ok"}
+    assert readiness.check() == {"database": "ok", "writes": "ok", "index": "ok"}
     assert roost.opened == 3
 
 
@@ -142,4 +145,4 @@ def test_an_index_that_cannot_catch_up_is_not_ready(error: Exception, found: str
             raise error
 
     checks = Readiness(Failing()).check()  # type: ignore[arg-type]
-    assert checks == {"database": "ok", "index": found}
+    assert checks == {"database": "ok", "writes": "ok", "index": found}

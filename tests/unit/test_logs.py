@@ -92,7 +92,7 @@ def test_plain_text_has_the_traceback_of_an_exception(path: Path) -> None:
         LOG.exception("it failed")
     first, *_, last = path.read_text().splitlines()
     assert first.endswith("[-] it failed")
-    assert last == "ValueError: wrong"
+    assert last == "  ValueError: wrong"
 
 
 def test_debug_messages_are_hidden_by_default(path: Path) -> None:

@@ -6,6 +6,7 @@ configured is neither imported nor called, because each takes longer than most r
 
 from roost.api.access.keystone import add_keystone, check_keystone_settings
 from roost.api.http.messages import Application
+from roost.api.http.proxy_headers import ProxyHeaderFilter
 from roost.api.http.request_middleware import RequestMiddleware
 from roost.settings import Settings, library_configuration
 
@@ -33,6 +34,7 @@ def add_middleware(
         from oslo_middleware import http_proxy_to_wsgi
 
         application = http_proxy_to_wsgi.HTTPProxyToWSGI(application, configuration)
+        application = ProxyHeaderFilter(application)
     return RequestMiddleware(application, settings.url_prefix, quiet_paths)
 
 

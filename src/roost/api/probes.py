@@ -47,7 +47,7 @@ OPEN_ROUTES = (
     OpenRoute(LIVEZ, "Does the process answer?", livez, JSON),
     OpenRoute(
         "/readyz",
-        "Does the database answer, and is the index caught up?",
+        "Does the database answer and take writes, and is the index caught up?",
         readyz,
         JSON,
         statuses=(200, 503),

@@ -60,6 +60,9 @@ def serve(
 ) -> None:
     """Serve the API over HTTP until SIGTERM or Ctrl-C.
 
+    After SIGTERM, requests in flight have up to 30 seconds to finish; Ctrl-C hardly waits. Worker
+    processes that die are replaced.
+
     Without configuration it listens on the loopback address only, uses an embedded SQLite database
     and does not authenticate. It first creates or migrates the tables, unless
     [placement_database]sync_on_startup is false.

@@ -8,6 +8,7 @@ import errno
 import json
 import logging
 import os
+import re
 import stat
 import sys
 import traceback
@@ -25,6 +26,11 @@ global_request_id: ContextVar[str | None] = ContextVar("global_request_id", defa
 
 PLAIN_FORMAT = "%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s [%(ids)s] %(message)s"
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
+
+# What could end a line, move the cursor of a terminal, reverse the direction of a text, or is no
+# text in UTF-8. Clients choose paths, names and headers, which are in many messages.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL_IN_LINES = re.compile(_CONTROL.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
 
 
 def configure(settings: Settings) -> None:
@@ -110,15 +116,45 @@ def _unusable(path: Path, error: OSError) -> SettingsError:
 
 
 class PlainFormatter(logging.Formatter):
-    """A line of text. A traceback follows on further lines."""
+    """A line of text. A traceback follows on further lines, which are indented.
+
+    So a line that is not indented is an entry, whatever clients have sent.
+    """
 
     def __init__(self) -> None:
         super().__init__(PLAIN_FORMAT, TIME_FORMAT)
 
+    def format(self, record: logging.LogRecord) -> str:
+        # Another handler may have left the traceback there, in a form of its own.
+        found, record.exc_text = record.exc_text, None
+        try:
+            return super().format(record)
+        finally:
+            record.exc_text = found
+
     def formatMessage(self, record: logging.LogRecord) -> str:
         ids = filter(None, (global_request_id.get(), request_id.get()))
         record.ids = " ".join(ids) or "-"
-        return super().formatMessage(record)
+        return _CONTROL.sub(_escape, super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        return _indent(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:
+        return _indent(super().formatStack(stack_info))
+
+
+def _escape(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()
+
+
+def _escape_in_json(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def _indent(text: str) -> str:
+    escaped = _CONTROL_IN_LINES.sub(_escape, text)
+    return "\n".join(f"  {line}" for line in escaped.split("\n"))
 
 
 class JsonFormatter(logging.Formatter):
@@ -143,4 +179,5 @@ class JsonFormatter(logging.Formatter):
             fields["error_summary"] = "".join(traceback.format_exception_only(error)).strip()
             lines = "".join(traceback.format_exception(kind, error, trace)).splitlines()
             fields["traceback"] = lines
-        return json.dumps(fields, ensure_ascii=False)
+        # JSON escapes only those below 32.
+        return _CONTROL.sub(_escape_in_json, json.dumps(fields, ensure_ascii=False))

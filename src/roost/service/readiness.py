@@ -15,13 +15,17 @@ SECONDS_MAX = 4.0
 
 OK = "ok"
 NOT_ASKED = "not asked"
+WRITES = "writes"
 
 # Name of a check -> its result.
 Checks = dict[str, str]
 
 
 class Readiness:
-    """Reaches the database, then lets the index catch up. A process has one."""
+    """Reaches the database, asks whether it takes writes, then lets the index catch up.
+
+    A process has one.
+    """
 
     def __init__(self, roost: Roost, seconds_max: float = SECONDS_MAX) -> None:
         self._roost = roost
@@ -43,7 +47,11 @@ class Readiness:
         with self._lock:
             if self._attempt is None or self._attempt.is_over:
                 self._attempt = _Attempt(
-                    {"database": self._reach_database, "index": self._roost.catch_up}
+                    {
+                        "database": self._reach_database,
+                        WRITES: self._roost.store.check_writes,
+                        "index": self._roost.catch_up,
+                    }
                 )
             return self._attempt
 
@@ -90,7 +98,7 @@ class _Attempt:
         except Unavailable as error:
             # The reason names hosts, and probes need no token: it goes to the log alone.
             LOG.warning("%s: %s", name, error)
-            self._found[name] = "unavailable"
+            self._found[name] = "refused" if name == WRITES else "unavailable"
             return False
         except Exception:
             LOG.exception("%s cannot be checked", name)

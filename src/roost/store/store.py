@@ -175,6 +175,10 @@ class Store:
         """Raise `Unavailable` if the database does not answer a small read, as requests make."""
         self._feed.reach()
 
+    def check_writes(self) -> None:
+        """Raise `Unavailable` if the database refuses writes. Nothing is written."""
+        self._writer.check()
+
     def position(self) -> FeedPosition:
         """The newest position of the change feed."""
         with converting_errors():

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from oslo_db import exception as driver  # type: ignore[import-untyped]
-from sqlalchemy import Connection, Engine, QueuePool, event
+from sqlalchemy import Connection, Engine, Executable, QueuePool, event
 
 from roost.observe import metrics
 from roost.store.connection.driver_errors import converting_errors
@@ -18,6 +18,7 @@ from roost.store.connection.engine import (
     EngineOptions,
     create_engine,
     create_reader,
+    execute_at_once,
 )
 
 Result = TypeVar("Result")
@@ -120,6 +121,26 @@ class Database:
                 connection.invalidate()
                 raise
             return result
+
+    def check_writes(self, statement: Executable) -> None:
+        """Raise `Unavailable` if the database refuses writes.
+
+        `statement` is a write that changes no row. Nothing is committed, and no lock is waited for.
+        """
+        with converting_errors():
+            for _ in range(READ_ATTEMPTS - 1):
+                with contextlib.suppress(driver.DBConnectionError):
+                    return self._check_writes_once(statement)
+            return self._check_writes_once(statement)
+
+    def _check_writes_once(self, statement: Executable) -> None:
+        with self.engine.connect() as connection:
+            if self.dialect == "sqlite":
+                execute_at_once(connection, statement)
+                return
+            with connection.begin() as transaction:
+                connection.execute(statement)
+                transaction.rollback()
 
     def renew_readers(self) -> None:
         """Read through new connections from now on."""

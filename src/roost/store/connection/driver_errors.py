@@ -46,9 +46,10 @@ _SERIALIZATION_FAILURE = "40001"  # the SQLSTATE of a transaction that lost a ra
 # SQLSTATE classes: connection, out of resources, shutting down or starting.
 _POSTGRESQL_UNAVAILABLE = ("08", "53", "57P")
 
-# A database that answers and cannot be used: full, broken or read-only.
+# A database that answers and cannot be used: full, broken or not for this user.
 _UNUSABLE = (
-    *("readonly database", "disk is full", "disk I/O error", "malformed"),
+    *("disk is full", "disk I/O error", "malformed"),
+    *("(1142,", "permission denied for"),
     # Two columns that are compared have different collations: `roost status` says which.
     *("(1021,", "(1114,", "(1267,"),
 )
@@ -79,12 +80,15 @@ def _mysql_unavailable(error: sql.OperationalError, *_: object) -> None:
 
 
 # A server that no longer takes writes has been replaced. New connections may lead to its
-# successor; those that are open never will.
+# successor; those that are open never will. A file that was opened for reading alone is the same.
 @exc_filters.filters(  # type: ignore[untyped-decorator]
     "mysql", sql.OperationalError, r".*\((1290|1836),"
 )
 @exc_filters.filters(  # type: ignore[untyped-decorator]
     "postgresql", sql.InternalError, r".*read-only transaction"
+)
+@exc_filters.filters(  # type: ignore[untyped-decorator]
+    "sqlite", sql.OperationalError, r".*attempt to write a readonly database"
 )
 def _read_only(error: sql.DBAPIError, *_: object) -> None:
     raise driver.DBConnectionError(error)

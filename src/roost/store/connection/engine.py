@@ -6,12 +6,14 @@ usage is never newer than that usage. Reads run in autocommit mode, one round tr
 begin a snapshot explicitly where several statements must agree.
 """
 
+import contextlib
 import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy
-from sqlalchemy import Connection, Engine, event
+from oslo_db import exception as driver  # type: ignore[import-untyped]
+from sqlalchemy import Connection, Engine, Executable, event
 from sqlalchemy.engine import URL
 
 from roost.model import Value
@@ -205,6 +207,19 @@ def use_write_ahead_log(engine: Engine) -> None:
         with driver_errors.converting_errors(), engine.connect() as connection:
             connection.execution_options(**{_OUTSIDE: True})
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+
+
+def execute_at_once(connection: Connection, statement: Executable) -> None:
+    """Execute a write that changes nothing on SQLite; do not wait for those of others.
+
+    If another one is writing just now, this one is left out: the file can be written.
+    """
+    connection.execution_options(**{_OUTSIDE: True})
+    patience = connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one()
+    connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+    with contextlib.suppress(driver.DBDeadlock):
+        connection.execute(statement)
+    connection.exec_driver_sql(f"PRAGMA busy_timeout = {patience}")
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -21,6 +21,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    false,
     insert,
     literal_column,
     or_,
@@ -69,6 +70,9 @@ _IDLE_SINCE = {
 }
 
 _INSERT_RECORD = PreparedInsert(roost_changes, ["writer_id", "sequence", "record"])
+
+# A database that is read-only refuses it all the same.
+_NO_UPDATE = update(roost_writers).where(false()).values(sequence=0)
 
 
 def _insert_record(
@@ -178,6 +182,10 @@ class Writer:
         connection.execute(
             delete(roost_changes).where(roost_changes.c.writer_id.in_([id for id, _ in idle]))
         )
+
+    def check(self) -> None:
+        """Raise `Unavailable` if the database refuses writes."""
+        self._database.check_writes(_NO_UPDATE)
 
     # -----------------------------------------------------------------------------------------
     # Commit
