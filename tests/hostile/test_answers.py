@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from roost.server import answer, front
+from roost.server.connections import allow_open_files
 from tests.hostile import raw_http
 from tests.hostile.fronted_application import PIECE, PIECES_MAX
 from tests.hostile.fronted_server import FrontedServer
@@ -98,6 +99,7 @@ class TestPieces:
 
 class TestStreams:
     def test_many_watchers_hold_no_thread(self, server: Counted) -> None:
+        allow_open_files()
         with ExitStack() as stack:
             watchers = begin(server, "/watch", WATCHERS, stack)
             wait_until(lambda: server["watches"] == WATCHERS)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from roost.api.http.messages import Application
@@ -54,6 +55,16 @@ class TestFront:
         # The body never ends.
         data = b"%x\r\n%b\r\n" % (bytes_max + 1, b" " * (bytes_max + 1))
         assert raw_http.ask(server.port, head + data)[0] == 413
+
+    def test_a_client_that_sends_first_and_reads_later_sees_why(
+        self, server: RoostServer, method: str, path: str, bytes_max: int
+    ) -> None:
+        headers = dict(header.split(": ", 1) for header in HEADERS)
+        body = b" " * (bytes_max + 8_000_000)
+        url = server.url + path
+        assert httpx.request(method, url, headers=headers, content=body).status_code == 413
+        headers.pop("x-auth-token")
+        assert httpx.request(method, url, headers=headers, content=body).status_code == 401
 
     def test_the_largest_body_is_read(
         self, server: RoostServer, method: str, path: str, bytes_max: int

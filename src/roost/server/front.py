@@ -24,7 +24,15 @@ from roost.api.routes import bounds
 from roost.server.answer import Sender, Stream, send_pieces
 from roost.server.environ import Scope, make_environ
 from roost.server.lanes import Lanes
-from roost.server.request_body import Body, BodyReader, Disconnected, Receive, has_body
+from roost.server.request_body import (
+    Body,
+    BodyReader,
+    Disconnected,
+    Receive,
+    RefusedBody,
+    discard,
+    has_body,
+)
 from roost.server.wsgi_call import Send, WsgiCall
 from roost.settings import Settings
 
@@ -121,16 +129,20 @@ class _Running:
             path = path.removeprefix(prefix)
         held = 0
         environ["wsgi.input"] = _NO_BODY
-        if has_body(environ) and path not in OPEN_PATHS and _has_token(environ):
+        is_unread = has_body(environ)
+        if is_unread and path not in OPEN_PATHS and _has_token(environ):
             bytes_max = bounds.body_bytes_max(environ["REQUEST_METHOD"], path, self._settings)
             try:
                 environ["wsgi.input"], held = await self._bodies.read(environ, receive, bytes_max)
             except Disconnected:
                 return
+            is_unread = isinstance(environ["wsgi.input"], RefusedBody)
         try:
             await self._answer(environ, path, receive, send, scope["client"])
         finally:
             self._bodies.release(held)
+        if is_unread:
+            await discard(receive)
 
     async def _answer(
         self, environ: Environ, path: str, receive: Receive, send: Send, client: tuple[str, str]
