@@ -1,7 +1,7 @@
 """An application that does what tests of the front need, behind a real front in its own process.
 
-`python -m tests.hostile.fronted_application PORT INTERFACE THREADS` serves it; INTERFACE is `front`,
-or `wsgi` for the server alone.
+`python -m tests.hostile.fronted_application PORT INTERFACE THREADS SECONDS` serves it.
+INTERFACE is `front`, or `wsgi` for the server alone; SECONDS is how long a client may not read.
 """
 
 import json
@@ -19,17 +19,19 @@ from roost.api.http.error_table import to_http
 from roost.api.http.exchange import EXCHANGE
 from roost.api.http.messages import Environ, StartResponse
 from roost.errors import RoostError
+from roost.server import answer as server_answer
 from roost.server.connections import CONNECTIONS_MAX, allow_open_files
 from roost.server.front import make_front
 from roost.service.search_time import SearchTime
 from roost.settings import Settings
 
 PIECE = b"x" * 65536
-PIECES_MAX = 4096
+PIECES_MAX = 1024
 HARD_SECONDS = 60.0
 
 COUNTS: Counter[str] = Counter()
 RELEASED = threading.Event()
+STOPPING = threading.Event()
 DELIVERS: list[Callable[[bytes | None], None]] = []
 
 
@@ -116,6 +118,11 @@ def deliver(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
     return answer(start_response, b"")
 
 
+def stop(_: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    STOPPING.set()
+    return answer(start_response, b"")
+
+
 def counts(_: Environ, start_response: StartResponse) -> Iterable[bytes]:
     return answer(start_response, json.dumps(COUNTS).encode())
 
@@ -131,6 +138,7 @@ ANSWERS: dict[str, Callable[[Environ, StartResponse], Iterable[bytes]]] = {
     "/pieces": pieces,
     "/watch": watch,
     "/deliver": deliver,
+    "/stop": stop,
     "/counts": counts,
     "/threads": threads,
 }
@@ -138,8 +146,9 @@ ANSWERS: dict[str, Callable[[Environ, StartResponse], Iterable[bytes]]] = {
 
 def load() -> object:
     allow_open_files()
+    server_answer.STALLED_SECONDS_MAX = float(sys.argv[4])
     count = int(sys.argv[3])
-    return make_front(application, Settings(), threads=count, stopping=threading.Event())
+    return make_front(application, Settings(), threads=count, stopping=STOPPING)
 
 
 def main() -> None:

@@ -1,12 +1,14 @@
 """Starts `fronted_application` as a process."""
 
+import json
 import os
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import httpx
 
+from tests.hostile import raw_http
 from tests.support.database_servers import free_port
 from tests.support.service_process import ServiceProcess
 
@@ -14,21 +16,35 @@ from tests.support.service_process import ServiceProcess
 class FrontedServer(ServiceProcess):
     """The application of tests, behind the front or behind the server alone."""
 
-    def __init__(self, folder: Path, *, interface: str = "front", threads: int = 4) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        interface: str = "front",
+        threads: int = 4,
+        stalled_seconds_max: float = 30,
+    ) -> None:
         self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        module = "tests.hostile.fronted_application"
+        arguments = [self.port, interface, threads, stalled_seconds_max]
         super().__init__(
-            [sys.executable, "-m", module, str(self.port), interface, str(threads)],
+            [sys.executable, "-m", "tests.hostile.fronted_application", *map(str, arguments)],
             environment=os.environ,
             output_path=folder / f"fronted-{self.port}.log",
-            is_ready=lambda: httpx.get(f"{self.url}/counts", timeout=5).status_code == 200,
+            is_ready=lambda: httpx.get(f"http://127.0.0.1:{self.port}/counts").status_code == 200,
         )
 
-    def get(self, path: str) -> httpx.Response:
-        return httpx.get(self.url + path, headers={"x-auth-token": "neighbour"}, timeout=30)
+    def get(self, path: str) -> bytes:
+        """What a neighbour is answered."""
+        request = raw_http.head("GET", path, "x-auth-token: neighbour")
+        status, body = raw_http.ask(self.port, request)
+        assert status == 200
+        return body
 
-    def counts(self) -> dict[str, Any]:
+    def counts(self) -> Counter[str]:
         """What the application has counted so far."""
-        counted: dict[str, Any] = self.get("/counts").json()
-        return counted
+        return Counter(json.loads(self.get("/counts")))
+
+    @property
+    def threads(self) -> int:
+        """How many threads work on requests."""
+        return int(json.loads(self.get("/threads"))["requests"])

@@ -26,9 +26,10 @@ def receive_answer(connection: socket.socket) -> tuple[int, bytes]:
         line.lower().split(b": ", 1) for line in headers.split(b"\r\n")[1:] if b": " in line
     )
     length = int(named.get(b"content-length", b"0"))
-    while len(body) < length:
-        body += _more(connection)
-    return int(headers.split()[1]), body
+    whole = bytearray(body)
+    while len(whole) < length:
+        whole += _more(connection)
+    return int(headers.split()[1]), bytes(whole)
 
 
 def ask(port: int, data: bytes) -> tuple[int, bytes]:

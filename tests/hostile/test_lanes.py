@@ -37,15 +37,15 @@ def test_neighbours_are_answered_before_any_hard_search(threads: int, tmp_path: 
         wait_until(lambda: server.counts()["searches"] == HARD)
         before = server.counts()["questions"]
         for _ in range(20):
-            assert server.get("/resource_providers/x").status_code == 200
-            assert server.get("/allocation_candidates?small").text == "small"
-        assert server.get("/livez").status_code == 200
+            assert server.get("/resource_providers/x")
+            assert server.get("/allocation_candidates?small") == b"small"
+        assert server.get("/livez")
         assert raw_http.answered(connections) == 0
         assert server.counts()["questions"] > before
-        assert server.get("/release").status_code == 200
+        server.get("/release")
         answers = [raw_http.receive_answer(connection) for connection in connections]
         assert answers == [(200, b"found")] * HARD
-        wait_until(lambda: server.get("/threads").json()["requests"] == threads)
+        wait_until(lambda: server.threads == threads)
 
 
 def test_a_search_that_is_too_much_is_refused(tmp_path: Path) -> None:
@@ -54,10 +54,10 @@ def test_a_search_that_is_too_much_is_refused(tmp_path: Path) -> None:
         connections = [stack.enter_context(raw_http.connect(server.port)) for _ in range(140)]
         for connection in connections:
             connection.sendall(hard)
-        wait_until(lambda: server.counts().get("refused") == 140 - 128)
+        wait_until(lambda: server.counts()["refused"] == 140 - 128)
         assert raw_http.answered(connections) == 140 - 128
-        assert server.get("/allocation_candidates?small").text == "small"
-        assert server.get("/release").status_code == 200
+        assert server.get("/allocation_candidates?small") == b"small"
+        server.get("/release")
         answers = [raw_http.receive_answer(connection) for connection in connections]
         assert sorted({status for status, _ in answers}) == [200, 503]
 
@@ -72,13 +72,13 @@ class Jobs:
         self._ended = threading.Semaphore(0)
         self._count = 0
 
-    def add(self, name: str, *, sender: str = "", long: bool = False, waits: bool = False) -> None:
+    def add(self, name: str, *, sender: str = "", slow: bool = False, waits: bool = False) -> None:
         def work() -> None:
             self.events.append(f"{name} begins")
             try:
                 if waits:
                     self.go.wait(SECONDS_MAX)
-                if long:
+                elif slow:
                     search_time = SearchTime(SECONDS_MAX)
                     while search_time.may_go_on() and not self.go.is_set():
                         sum(range(10000))
@@ -89,7 +89,7 @@ class Jobs:
                 self._ended.release()
 
         self._count += 1
-        self.lanes.add(work, Context(), sender=sender, may_take_long=long)
+        self.lanes.add(work, Context(), lambda: None, sender=sender, may_take_long=slow)
 
     def finish(self) -> list[str]:
         self.go.set()
@@ -109,10 +109,9 @@ def test_senders_take_turns() -> None:
 
 
 def test_one_place_is_kept_for_what_does_not_take_long() -> None:
-    # Nothing becomes long here: the places are all that there is.
-    jobs = Jobs(Lanes(3, "test", long_seconds=SECONDS_MAX))
+    jobs = Jobs(Lanes(3, "test"))
     for number in range(5):
-        jobs.add(f"search {number}", long=True)
+        jobs.add(f"search {number}", slow=True, waits=True)
     jobs.add("read")
     wait_until(lambda: "read ends" in jobs.events)
     assert len([event for event in jobs.events if event.startswith("search")]) == 2
@@ -122,7 +121,7 @@ def test_one_place_is_kept_for_what_does_not_take_long() -> None:
 def test_more_long_requests_than_allowed_are_refused() -> None:
     jobs = Jobs(Lanes(2, "test", long_max=3))
     for number in range(5):
-        jobs.add(f"search {number}", long=True)
+        jobs.add(f"search {number}", slow=True)
     wait_until(lambda: len(jobs.events) == 7)
     assert len([event for event in jobs.events if event.endswith("refused")]) == 2
     jobs.finish()

@@ -24,7 +24,15 @@ from roost.api.routes import bounds
 from roost.server.answer import Sender, Stream, send_pieces
 from roost.server.environ import Scope, make_environ
 from roost.server.lanes import Lanes
-from roost.server.request_body import Body, BodyReader, Disconnected, Receive, has_body
+from roost.server.request_body import (
+    Body,
+    BodyReader,
+    Disconnected,
+    Receive,
+    RefusedBody,
+    discard,
+    has_body,
+)
 from roost.server.wsgi_call import Send, WsgiCall
 from roost.settings import Settings
 
@@ -121,16 +129,20 @@ class _Running:
             path = path.removeprefix(prefix)
         held = 0
         environ["wsgi.input"] = _NO_BODY
-        if has_body(environ) and path not in OPEN_PATHS and _has_token(environ):
+        is_unread = has_body(environ)
+        if is_unread and path not in OPEN_PATHS and _has_token(environ):
             bytes_max = bounds.body_bytes_max(environ["REQUEST_METHOD"], path, self._settings)
             try:
                 environ["wsgi.input"], held = await self._bodies.read(environ, receive, bytes_max)
             except Disconnected:
                 return
+            is_unread = isinstance(environ["wsgi.input"], RefusedBody)
         try:
             await self._answer(environ, path, receive, send, scope["client"])
         finally:
             self._bodies.release(held)
+        if is_unread:
+            await discard(receive)
 
     async def _answer(
         self, environ: Environ, path: str, receive: Receive, send: Send, client: tuple[str, str]
@@ -138,30 +150,33 @@ class _Running:
         call = WsgiCall(environ)
         done = self._loop.create_future()
         context = Context()
+        streams: list[Stream] = []
 
         def work() -> None:
             call.run(self._application)
             if call.watch is not None:
-                stream = Stream(call, self._loop)
-                stream.start()
-                self._resolve(done, stream)
-            elif call.pieces is not None:
-                self._resolve(done, None)
-            else:
+                streams.append(Stream(call, self._loop))
+                streams[0].start()
+
+        def then() -> None:
+            if call.is_short:
                 _send_at_once(call, send)
                 self._finished.add(done)
-            if not self._is_frozen:
-                self._freeze()
+                if not self._is_frozen:
+                    self._freeze()
+            else:
+                self._loop.call_soon_threadsafe(done.set_result, None)
 
         self._lane(path).add(
             work,
             context,
+            then,
             sender=_sender(environ),
             may_take_long=bounds.may_take_long(environ["REQUEST_METHOD"], path),
         )
-        stream: Stream | None = await done
-        if stream is not None:
-            await self._send_stream(stream, Sender(send, receive, client))
+        await done
+        if streams:
+            await self._send_stream(streams[0], Sender(send, receive, client))
         elif call.pieces is not None:
             await self._send_pieces(call, context, send, receive, client)
 
@@ -170,23 +185,24 @@ class _Running:
             return self._alive
         return self._probes if path in probes.OPEN_PATHS else self._lanes
 
-    def _resolve(self, done: "asyncio.Future[Any]", value: object) -> None:
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(done.set_result, value)
-
     async def _in_thread(self, work: _Work, context: Context) -> Any:
         done = self._loop.create_future()
+        outcome: list[Any] = []
 
         def run() -> None:
             try:
-                result = work()
+                outcome.append(work())
             except Exception as error:
-                self._loop.call_soon_threadsafe(done.set_exception, error)
-            else:
-                self._loop.call_soon_threadsafe(done.set_result, result)
+                outcome.append(error)
 
-        self._lanes.add(run, context, may_take_long=True)
-        return await done
+        def then() -> None:
+            self._loop.call_soon_threadsafe(done.set_result, None)
+
+        self._lanes.add(run, context, then, may_take_long=True)
+        await done
+        if isinstance(outcome[0], Exception):
+            raise outcome[0]
+        return outcome[0]
 
     # -----------------------------------------------------------------------------------------
     # Long answers

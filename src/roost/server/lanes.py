@@ -18,8 +18,9 @@ from roost.service.search_time import PLACE
 
 LOG = logging.getLogger(__name__)
 
-# How much processor time makes a request a long one.
+# How much processor time makes a request a long one, and how much if others wait for its place.
 LONG_SECONDS = 0.01
+LONG_SECONDS_CROWDED = 0.002
 # How many long requests there may be. Each has a thread, and what it has found so far.
 LONG_MAX = 128
 # How long one of them goes on while others wait for their turn.
@@ -36,16 +37,8 @@ class Lanes:
     So neither many requests of one sender nor many searches keep others waiting.
     """
 
-    def __init__(
-        self,
-        threads: int,
-        name: str,
-        *,
-        long_max: int = LONG_MAX,
-        long_seconds: float = LONG_SECONDS,
-    ) -> None:
+    def __init__(self, threads: int, name: str, *, long_max: int = LONG_MAX) -> None:
         self.long_max = long_max
-        self.long_seconds = long_seconds
         self.turns = Turns()
         self._name = name
         self._lock = threading.Lock()
@@ -62,10 +55,19 @@ class Lanes:
             self._start_thread()
 
     def add(
-        self, work: Work, context: Context, *, sender: Hashable = None, may_take_long: bool = False
+        self,
+        work: Work,
+        context: Context,
+        then: Work,
+        *,
+        sender: Hashable = None,
+        may_take_long: bool = False,
     ) -> None:
-        """Let a thread do this work, which must not raise, in a context."""
-        job = _Job(work, context, may_take_long)
+        """Let a thread do this work in a context, and then, outside of it, something else.
+
+        Neither may raise. `then` may cause more work in the same context.
+        """
+        job = _Job(work, context, then, may_take_long)
         with self._lock:
             (self._slow if may_take_long else self._quick).put(sender, job)
         self._signals.put(None)
@@ -73,6 +75,11 @@ class Lanes:
     @property
     def has_short_requests(self) -> bool:
         return any(place.is_working for place in self._places)
+
+    @property
+    def short_seconds_max(self) -> float:
+        """How much processor time a request may have before it has to leave its place."""
+        return LONG_SECONDS_CROWDED if self._slow else LONG_SECONDS
 
     @property
     def count_long(self) -> int:
@@ -95,6 +102,7 @@ class Lanes:
             place.begin(job)
             try:
                 job.context.run(_do, job.work, place)
+                job.then()
             except BaseException:
                 LOG.exception("a job of the server failed")
             self._end(place)
@@ -157,7 +165,7 @@ class _Place:
 
     def give_way(self, until: float) -> None:
         if not self.is_long:
-            if time.thread_time() - self._begun < self._lanes.long_seconds:
+            if time.thread_time() - self._begun < self._lanes.short_seconds_max:
                 return
             self._lanes.go_long(self)
             self._take_turn(until)
@@ -175,11 +183,12 @@ class _Place:
 
 
 class _Job:
-    __slots__ = ("context", "may_take_long", "work")
+    __slots__ = ("context", "may_take_long", "then", "work")
 
-    def __init__(self, work: Work, context: Context, may_take_long: bool) -> None:
+    def __init__(self, work: Work, context: Context, then: Work, may_take_long: bool) -> None:
         self.work = work
         self.context = context
+        self.then = then
         self.may_take_long = may_take_long
 
 

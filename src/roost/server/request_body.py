@@ -3,6 +3,7 @@
 import asyncio
 import io
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Protocol
 
 from roost.api.http.error_table import RETRY_AFTER_SECONDS
@@ -17,6 +18,9 @@ MEMORY_BYTES_MAX = 256 * 1024 * 1024
 # The last quarter of it is for bodies of usual size.
 LARGE_BODIES_SHARE = 0.75
 USUAL_BYTES_MAX = 64 * 1024
+# How long, and how much, a client may go on to send a body that was not wanted.
+DISCARD_SECONDS_MAX = 5.0
+DISCARD_BYTES_MAX = 64 * 1024 * 1024
 
 
 class Body(Protocol):
@@ -52,6 +56,22 @@ def has_body(environ: Environ) -> bool:
         # In HTTP/1 there would be a header. In HTTP/2 there need not be one.
         return "HTTP_TRANSFER_ENCODING" in environ or environ["SERVER_PROTOCOL"] == "HTTP/2"
     return bool(length != "0")
+
+
+async def discard(receive: Receive) -> None:
+    """Let a client that was answered already finish sending, within limits.
+
+    Most clients read the answer only then. Without it, they would only see that the connection was
+    reset.
+    """
+    size = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DISCARD_SECONDS_MAX):
+            while size < DISCARD_BYTES_MAX:
+                message = await receive()
+                if not message.get("more_body", False):
+                    return
+                size += len(message["body"])
 
 
 class BodyReader:

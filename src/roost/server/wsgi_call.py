@@ -69,6 +69,11 @@ class WsgiCall:
             except Exception as error:
                 LOG.error("an answer could not be closed", exc_info=error)
 
+    @property
+    def is_short(self) -> bool:
+        """Whether `body` is the whole answer."""
+        return self.watch is None and self.pieces is None
+
     def start_message(self) -> dict[str, Any]:
         headers = [
             (_NAMES.get(name) or name.encode(), _encoded(value)) for name, value in self.headers
