@@ -17,7 +17,7 @@ from roost.search.what_if import what_if_copy
 from roost.service.service import Roost
 
 # How many candidates a placement considers for each consumer at first. If they do not suffice, it
-# considers more. The index is locked while they are made.
+# considers more.
 CANDIDATES_FIRST = 16
 CANDIDATES_STEP = 16
 CANDIDATES_MAX = 16_384

@@ -1,5 +1,8 @@
 """Providers: created, renamed, moved, deleted, read and listed."""
 
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
 import msgspec
 
 from roost.errors import InvalidParent, ProviderNotFound, UnknownParent
@@ -21,19 +24,40 @@ def read_provider(roost: Roost, *, uuid: str) -> Provider:
         return _provider(index, index.row(uuid))
 
 
-def list_providers(roost: Roost, *, query: ProviderQuery) -> list[Provider]:
+class ProviderList:
+    """Providers at one point in time. Each is made when it is looked at: there may be very many."""
+
+    def __init__(self, index: Index, rows: Sequence[int]) -> None:
+        self._index = index
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Provider]:
+        return (_provider(self._index, row) for row in self._rows)
+
+    @property
+    def modified(self) -> datetime | None:
+        """When the last of them was modified; None if there is none."""
+        if not self._rows:
+            return None
+        return moment(float(self._index.rows.modified[self._rows].max()))
+
+
+def list_providers(roost: Roost, *, query: ProviderQuery) -> ProviderList:
     with roost.current_index() as index:
         check_classes(index, query.resources)
         check_traits(index, [query.traits])
         if query.name is None or query.name in index.row_of_name:
-            return [_provider(index, row) for row in matching_providers(index, query)]
+            return ProviderList(index, matching_providers(index, query))
     # Names are unique to the database. So it has at most one that it takes for equal.
     stored = roost.store.reads.stored_provider_name(query.name)
     if stored is None:
-        return []
+        return ProviderList(index, [])
     query = msgspec.structs.replace(query, name=stored)
     with roost.current_index() as index:
-        return [_provider(index, row) for row in matching_providers(index, query)]
+        return ProviderList(index, matching_providers(index, query))
 
 
 def create_provider(roost: Roost, *, uuid: str, name: str, parent_uuid: str | None) -> Provider:

@@ -6,7 +6,7 @@ the tree changes.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -145,18 +145,23 @@ class Answer:
             mappings={suffix: tuple(serving) for suffix, serving in mappings.items()},
         )
 
-    def _serving(self) -> Integers:
+    def _serving(self) -> Iterator[Integers]:
         """The rows from which candidates take something, some of them several times."""
-        return self.ways[:, [number for number, slot in enumerate(self._slots) if slot.demands]]
+        columns = [number for number, slot in enumerate(self._slots) if slot.demands]
+        # Matrix by matrix: other threads wait while numpy works on one.
+        for matrix in self._matrices:
+            yield matrix[:, columns]
 
     def _roots(self) -> list[int]:
-        return self._distinct(self._index.rows.root[self._serving()])
+        root = self._index.rows.root
+        return self._distinct(root[rows] for rows in self._serving())
 
-    def _distinct(self, rows: Integers) -> list[int]:
+    def _distinct(self, parts: Iterable[Integers]) -> list[int]:
         """Each of the rows once, in order."""
         # Marking them is quicker than sorting, because they are many and repeat.
         marked = np.zeros(self._index.rows.count, dtype=np.bool_)
-        marked[rows] = True
+        for rows in parts:
+            marked[rows] = True
         distinct: list[int] = np.flatnonzero(marked).tolist()
         return distinct
 

@@ -1,6 +1,6 @@
-"""What-if copies of an index: the same cloud with other usage.
+"""What-if copies of a snapshot of the index: the same cloud with other usage.
 
-A copy shares everything else with the index, so it is good only while the index does not change.
+A copy shares everything else with the snapshot.
 """
 
 import copy

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from roost.api.http import pieces
 from roost.api.http.error_wording import ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.parsing import bodies
@@ -91,11 +92,12 @@ def delete(roost: Roost, request: Request, consumer_uuid: str) -> Reply:
 def get_of_provider(roost: Roost, request: Request, uuid: str) -> Reply:
     with reword_errors(PROVIDER_WORDINGS, uuid=uuid):
         found = read_provider_consumers(roost, provider_uuid=uuid)
-    return Reply(
-        body=render_of_provider(found, request.version),
-        shows_state=True,
-        modified=found.modified,
-    )
+    shown = render_of_provider(found, request.version)
+    if len(found.consumers) > pieces.ENTRIES_MAX:
+        end = b',"resource_provider_generation":%d}' % found.generation
+        stream = pieces.encoded_object(b'{"allocations":', shown["allocations"], end)
+        return Reply(pieces=stream, shows_state=True, modified=found.modified)
+    return Reply(body=shown, shows_state=True, modified=found.modified)
 
 
 def render(found: ConsumerAllocations, version: Version) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from roost.api.http import pieces
 from roost.api.http.error_wording import ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.http_error import HttpError
@@ -67,11 +68,13 @@ def get_all(roost: Roost, request: Request) -> Reply:
     query = parse_query(parameters, request.version)
     with reword_errors(LIST_WORDINGS):
         providers = list_providers(roost, query=query)
-    return Reply(
-        body={"resource_providers": [render(provider, request) for provider in providers]},
-        shows_state=True,
-        modified=max((provider.modified for provider in providers), default=None),
-    )
+    modified = providers.modified
+    rendered = (render(provider, request) for provider in providers)
+    if len(providers) > pieces.ENTRIES_MAX:
+        stream = pieces.encoded_list(b'{"resource_providers":', rendered, b"}")
+        return Reply(pieces=stream, shows_state=True, modified=modified)
+    body = {"resource_providers": list(rendered)}
+    return Reply(body=body, shows_state=True, modified=modified)
 
 
 def parse_query(parameters: query_string.Parameters, version: Version) -> ProviderQuery:

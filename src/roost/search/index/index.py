@@ -17,7 +17,8 @@ import numpy as np
 
 from roost.changes import NameRow, Rows
 from roost.errors import ProviderNotFound
-from roost.model import SHARING_TRAIT, NamedValue
+from roost.model import SHARING_TRAIT
+from roost.search.index.catalog import Catalog
 from roost.search.index.columns import (
     AggregateSets,
     ClassColumn,
@@ -28,44 +29,13 @@ from roost.search.index.columns import (
     bare,
 )
 from roost.search.index.copy_on_write import CopyOnWrite
-from roost.search.index.providers import IndexedInventory, IndexedProvider, moment, rows_from
+from roost.search.index.providers import IndexedInventory, IndexedProvider, rows_from
 from roost.search.index.row_lookup import RowLookup
 from roost.search.index.sharing_rows import SharingRows
 from roost.search.index.tree_layout import TreeLayout
 
 # The index is not compacted for fewer removed rows than these.
 REMOVED_FEW = 1024
-
-
-class Catalog(CopyOnWrite):
-    """Names by id and ids by name, with the time at which each was created."""
-
-    def __init__(self, rows: Collection[NameRow]) -> None:
-        super().__init__()
-        self.ids: dict[str, int] = {}
-        self.names: dict[int, str] = {}
-        self.modified: dict[int, float] = {}
-        self.update(rows)
-
-    def update(self, rows: Collection[NameRow], gone: Collection[int] = ()) -> None:
-        if not rows and not gone:
-            return
-        # Copies, because writers hold on to the ids for longer than to a snapshot. New names are
-        # rare.
-        ids, names, times = dict(self.ids), dict(self.names), dict(self.modified)
-        for number in gone:
-            name = names.pop(number, None)
-            if name is not None:
-                del ids[name]
-        for number, name, modified in rows:
-            ids[name] = number
-            names[number] = name
-            times[number] = modified
-        self.changed()
-        self.ids, self.names, self.modified = ids, names, times
-
-    def entry(self, number: int) -> NamedValue:
-        return NamedValue(name=self.names[number], modified=moment(self.modified[number]))
 
 
 class Index:
@@ -100,17 +70,11 @@ class Index:
     def snapshot(self) -> "Index":
         """The index as it is now; it never changes."""
         made = Index.__new__(Index)
-        made.__dict__.update(self.__dict__)
-        made.classes, made.traits = self.classes.snapshot(), self.traits.snapshot()
-        made.rows = self.rows.snapshot()
-        made.row_of_id = self.row_of_id.snapshot()
-        made.row_of_uuid = self.row_of_uuid.snapshot()
-        made.row_of_name = self.row_of_name.snapshot()
+        made.__dict__.update(
+            (name, part.snapshot() if isinstance(part, CopyOnWrite) else part)
+            for name, part in vars(self).items()
+        )
         made.columns = {number: column.snapshot() for number, column in self.columns.items()}
-        made.class_sets = self.class_sets.snapshot()
-        made.trait_sets = self.trait_sets.snapshot()
-        made.aggregate_sets = self.aggregate_sets.snapshot()
-        made.sharing = self.sharing.snapshot()
         return made
 
     @classmethod

@@ -1,6 +1,6 @@
 """Ways in which amounts are split -> the answer."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -60,9 +60,9 @@ class SplitAnswer(Answer):
             mappings={suffix: tuple(serving) for suffix, serving in mappings.items()},
         )
 
-    def _serving(self) -> Integers:
+    def _serving(self) -> Iterator[Integers]:
         rows = {row for way in self.split_ways for row, _ in amounts_of(way)}
-        return np.array(sorted(rows), dtype=np.int64)
+        yield np.array(sorted(rows), dtype=np.int64)
 
     def text(self, layout: Layout) -> CandidateText:
         ways = self.split_ways
