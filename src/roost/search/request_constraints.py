@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 from roost.query import CandidateQuery
 from roost.search.constraints import (
@@ -15,7 +16,26 @@ from roost.search.constraints import (
     TraitAmongProviders,
 )
 from roost.search.index.index import Index
+from roost.search.isolation import Isolation
 from roost.search.match import Slot
+
+# How many orders of filling have their steps cached. Most trees have the same few.
+ORDERS_CACHED = 16
+
+Steps = list[list[Constraint]]
+
+
+class Bound(NamedTuple):
+    """What the options of some slots must amount to, or no way exists.
+
+    Without a room the options are counted: slots that must differ need a provider each. With one,
+    it is what the options have room for, in whole multiples of `unit`.
+    """
+
+    slots: tuple[int, ...]
+    needed: int
+    room: Room | None = None
+    unit: int = 1
 
 
 class RequestConstraints:
@@ -29,26 +49,37 @@ class RequestConstraints:
         self._query = query
         self.slots = slots
         self._suffixes = [slot.group.suffix for slot in slots]
-        # Sets of slots: no two of different groups have the same provider.
-        self._isolated = self._isolated_slots()
+        self.isolation = Isolation(query)
+        self._steps_of_order: dict[tuple[int, ...], Steps] = {}
         self.different_providers = list(self._different_providers())
         self.joint_capacities = list(self._joint_capacities()) if together else []
         self.same_subtrees = list(self._same_subtrees())
         self.traits_among_providers = list(self._traits_among_providers())
+        self.outside_subtrees = list(self._outside_subtrees())
         self.all: list[Constraint] = [
             *self.different_providers,
             *self._one_provider_per_tree(),
             *self.joint_capacities,
             *self.same_subtrees,
-            *self._outside_subtrees(),
+            *self.outside_subtrees,
             *self.traits_among_providers,
         ]
 
-    def steps(self, order: Sequence[int]) -> list[list[Constraint]]:
+    def steps(self, order: Sequence[int]) -> Steps:
         """For each slot, in the order of filling, the constraints that are checked after it."""
-        steps: list[list[Constraint]] = [[] for _ in order]
+        key = tuple(order)
+        steps = self._steps_of_order.get(key)
+        if steps is None:
+            if len(self._steps_of_order) >= ORDERS_CACHED:
+                self._steps_of_order.clear()
+            steps = self._steps_of_order[key] = self._steps(key)
+        return steps
+
+    def _steps(self, order: tuple[int, ...]) -> Steps:
+        steps: Steps = [[] for _ in order]
+        depth_of = {number: depth for depth, number in enumerate(order)}
         for constraint in self.all:
-            depths = [depth for depth, number in enumerate(order) if number in constraint.slots]
+            depths = sorted(depth_of[number] for number in constraint.slots)
             # A partial way may be given up only by what no later choice can mend.
             first = 2 if constraint.monotonic else len(depths)
             for count in range(first, len(depths) + 1):
@@ -59,16 +90,36 @@ class RequestConstraints:
 
     def _compared(self, constraint: Constraint, slots: list[int]) -> list[int]:
         """Those of the slots that the last one is compared with, and the last; or none."""
+        newest = slots[-1]
         match constraint:
             case DifferentProviders():
                 # Several slots of one group may have the same provider.
-                others = [n for n in slots[:-1] if self._suffixes[n] != self._suffixes[slots[-1]]]
-            case JointCapacity() if self._isolated:
+                others = [n for n in slots[:-1] if self._suffixes[n] != self._suffixes[newest]]
+            case JointCapacity() if self.isolation.pair_count:
                 # Isolated groups have different providers, and need not be added up.
-                others = [n for n in slots[:-1] if not self._must_differ(n, slots[-1])]
+                others = [n for n in slots[:-1] if not self.must_differ(n, newest)]
+            case OutsideSubtree(outside=outside) if newest != outside:
+                others = [n for n in slots[:-1] if n == outside]
             case _:
                 return slots
-        return [*others, slots[-1]] if others else []
+        return [*others, newest] if others else []
+
+    def must_differ(self, one: int, other: int) -> bool:
+        """Whether two slots must have different providers."""
+        return self.isolation.must_differ(self._suffixes[one], self._suffixes[other])
+
+    def bounds(self) -> Iterator[Bound]:
+        """What can be seen before anything is combined; most likely to fail first."""
+        for constraint in self.different_providers:
+            suffixes = {self._suffixes[number] for number in constraint.slots}
+            yield Bound(constraint.slots, len(suffixes))
+        for joint in self.joint_capacities:
+            yield Bound(joint.slots, sum(joint.amounts.values()), joint.room)
+            for amount in sorted(set(joint.amounts.values()), reverse=True):
+                # Two amounts of 7 fit into 20 and three do not, though their sum is near it.
+                large = tuple(n for n in joint.slots if joint.amounts[n] >= amount)
+                if len(large) > 1:
+                    yield Bound(large, len(large), joint.room, amount)
 
     # -- which constraints there are -----------------------------------------------------------
 
@@ -76,22 +127,9 @@ class RequestConstraints:
         """The slots of these suffixed groups."""
         return [number for number, own in enumerate(self._suffixes) if own and own in suffixes]
 
-    def _isolated_slots(self) -> list[list[int]]:
-        sets = [self._numbers(suffixes) for suffixes in self._query.isolated]
-        if self._query.isolate:
-            sets.append(self._numbers(self._suffixes))
-        return [numbers for numbers in sets if len({self._suffixes[n] for n in numbers}) > 1]
-
-    def _must_differ(self, one: int, other: int) -> bool:
-        """Whether two slots must have different providers."""
-        return any(
-            one in numbers and other in numbers and self._suffixes[one] != self._suffixes[other]
-            for numbers in self._isolated
-        )
-
     def _different_providers(self) -> Iterator[DifferentProviders]:
-        for numbers in self._isolated:
-            yield DifferentProviders(self._index, numbers)
+        for suffixes in self.isolation.sets():
+            yield DifferentProviders(self._index, self._numbers(suffixes))
 
     def _one_provider_per_tree(self) -> Iterator[OneProviderPerTree]:
         if not self._query.nested_aware and self.slots:
@@ -104,7 +142,7 @@ class RequestConstraints:
             for class_id, amount in slot.demands.items():
                 amounts.setdefault(class_id, {})[number] = amount
         for class_id, by_slot in amounts.items():
-            if not all(self._must_differ(*pair) for pair in combinations(by_slot, 2)):
+            if not all(self.must_differ(*pair) for pair in combinations(by_slot, 2)):
                 yield JointCapacity(Room(self._index, class_id), list(by_slot), by_slot)
 
     def _same_subtrees(self) -> Iterator[SameSubtree]:
