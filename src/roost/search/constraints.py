@@ -170,11 +170,10 @@ class SameSubtree(Constraint):
         rows = list(_rows(self.slots, way))
         return max(rows) <= int(self._index.rows.last[min(rows)])
 
-    def mask_possible(self, ways: Ways, remaining: Sequence[Integers]) -> Mask:
-        """Which ways meet the rule so far, or can be mended by an option of a remaining slot."""
+    def mask_possible(self, ways: Ways, above: Integers) -> Mask:
+        """Which ways meet the rule so far, or can be mended by one of these options."""
         low, high = _span([ways[number] for number in self.slots])
         last = self._index.rows.last
-        above = np.concatenate(remaining)
         covers = (above <= low[:, np.newaxis]) & (last[above] >= high[:, np.newaxis])
         possible: Mask = np.logical_or.reduce(covers, axis=1)
         return possible | (last[low] >= high)

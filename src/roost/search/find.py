@@ -22,10 +22,12 @@ import numpy as np
 from roost.query import CandidateQuery, Cursor, Order
 from roost.search.answer import Answer
 from roost.search.budget import Budget, GaveUp
-from roost.search.combine import Combination, Options
+from roost.search.combine import Combination
+from roost.search.feasibility import Feasibility
 from roost.search.index.columns import Integers, Mask
 from roost.search.index.index import Index
 from roost.search.match import GroupMatcher, RootTest
+from roost.search.options import Options
 from roost.search.pages import OrderedWays
 from roost.search.request_constraints import RequestConstraints
 from roost.search.sharing import SharingOptions
@@ -108,6 +110,7 @@ class Search:
         self.budget = Budget() if budget is None else budget
         self.slots = [slot for group in query.groups for slot in GroupMatcher(index, group).slots]
         self.constraints = RequestConstraints(index, query, self.slots, together=together)
+        self.feasibility = Feasibility(self.constraints, self.budget)
         self.root_test = RootTest(index, query)
         self.sharing = index.sharing_rows()
         self.shared = [SharingOptions(index, slot, self.sharing) for slot in self.slots]
@@ -128,7 +131,7 @@ class Search:
             # Combining is the expensive part: it comes last, and its ways are made on demand.
             if len(roots):
                 options = self._options(roots, local, first, end)
-                yield Combination(self.constraints, options, self.budget, self.limit)
+                yield Combination(self.constraints, options, self.feasibility, self.limit)
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
         """Ranges of rows that hold whole trees."""
@@ -226,13 +229,14 @@ class Search:
 
     def ways_in_turns(self) -> Iterator[Integers]:
         """A turn of every tree, then a longer one, and so on."""
-        waiting: Iterable[Iterator[Integers]] = (batch.in_turns() for batch in self.batches())
+        waiting: Iterable[Iterator[Iterator[Integers]]]
+        waiting = (batch.in_turns() for batch in self.batches())
         while waiting:
             still = []
             for turns in waiting:
-                ways = next(turns, None)
-                if ways is not None:
-                    yield ways
+                turn = next(turns, None)
+                if turn is not None:
+                    yield from turn
                     still.append(turns)
             waiting = still
 

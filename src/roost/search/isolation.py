@@ -6,7 +6,7 @@ by as few sets as a simple rule finds in which every two groups must differ.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import combinations
+from itertools import combinations, product
 
 from roost.query import CandidateQuery
 
@@ -23,7 +23,8 @@ class Isolation:
             self._add_pairs(combinations([each for each in suffixes if each in together], 2))
         for rule in query.elsewhere:
             # What is outside of a provider's subtree is not that provider.
-            self._add_pairs((one, other) for one in rule.inside for other in rule.outside)
+            inside = [each for each in suffixes if each in rule.inside]
+            self._add_pairs(product(inside, [each for each in suffixes if each in rule.outside]))
         self.pair_count = sum(map(len, self._others.values())) // 2
 
     def _add_pairs(self, pairs: Iterable[tuple[str, str]]) -> None:

@@ -45,7 +45,7 @@ class RequestConstraints:
         self, index: Index, query: CandidateQuery, slots: Sequence[Slot], *, together: bool = True
     ) -> None:
         """Groups compete for what is free if `together`; if not, each is served on its own."""
-        self._index = index
+        self.index = index
         self._query = query
         self.slots = slots
         self._suffixes = [slot.group.suffix for slot in slots]
@@ -129,11 +129,11 @@ class RequestConstraints:
 
     def _different_providers(self) -> Iterator[DifferentProviders]:
         for suffixes in self.isolation.sets():
-            yield DifferentProviders(self._index, self._numbers(suffixes))
+            yield DifferentProviders(self.index, self._numbers(suffixes))
 
     def _one_provider_per_tree(self) -> Iterator[OneProviderPerTree]:
         if not self._query.nested_aware and self.slots:
-            yield OneProviderPerTree(self._index, range(len(self.slots)))
+            yield OneProviderPerTree(self.index, range(len(self.slots)))
 
     def _joint_capacities(self) -> Iterator[JointCapacity]:
         """For classes that several slots ask for; one slot alone was matched with what is free."""
@@ -143,23 +143,23 @@ class RequestConstraints:
                 amounts.setdefault(class_id, {})[number] = amount
         for class_id, by_slot in amounts.items():
             if not all(self.must_differ(*pair) for pair in combinations(by_slot, 2)):
-                yield JointCapacity(Room(self._index, class_id), list(by_slot), by_slot)
+                yield JointCapacity(Room(self.index, class_id), list(by_slot), by_slot)
 
     def _same_subtrees(self) -> Iterator[SameSubtree]:
         for suffixes in self._query.same_subtree:
             numbers = self._numbers(suffixes)
             # One provider is always in its own subtree; but one slot may be split over several.
             if len(numbers) > 1 or (numbers and self._query.may_split):
-                yield SameSubtree(self._index, numbers)
+                yield SameSubtree(self.index, numbers)
 
     def _outside_subtrees(self) -> Iterator[OutsideSubtree]:
         for rule in self._query.elsewhere:
             for outside in self._numbers(rule.outside):
-                yield OutsideSubtree(self._index, self._numbers(rule.inside), outside)
+                yield OutsideSubtree(self.index, self._numbers(rule.inside), outside)
 
     def _traits_among_providers(self) -> Iterator[TraitAmongProviders]:
         unsuffixed = [number for number, suffix in enumerate(self._suffixes) if not suffix]
         if unsuffixed:
             for traits in self.slots[unsuffixed[0]].group.required_together:
-                holders = self._index.trait_sets.holding_any(traits)
-                yield TraitAmongProviders(self._index, unsuffixed, holders)
+                holders = self.index.trait_sets.holding_any(traits)
+                yield TraitAmongProviders(self.index, unsuffixed, holders)
