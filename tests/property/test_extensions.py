@@ -7,8 +7,9 @@ from hypothesis import given
 from msgspec.structs import replace as evolve
 
 from roost.query import CandidateQuery
-from roost.search import block_search, combine
+from roost.search import combine
 from roost.search.find import find
+from roost.search.hard import block_search
 from roost.search.index.index import Index
 from tests import oracle
 from tests.property.extended import make_extended_query, worlds_and_extended_queries

@@ -12,6 +12,7 @@ from roost.search.answer import Layout
 from roost.search.capacity import simulate_claims
 from roost.search.explain.explain import explain
 from roost.search.find import find
+from roost.search.hard.difficulty import describe_difficulty
 from roost.service.service import Roost
 
 
@@ -37,8 +38,10 @@ def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> W
             random=Random() if settings.randomize_allocation_candidates else None,
             budget=roost.search_budget(),
         )
-        if answer.gave_up and (query.limit is None or not answer.count):
-            raise SearchTooHard("It has many ways to serve each group.", "A limit helps.")
+        # A limit asks for some candidates, whoever sets it; without one all of them are asked for.
+        is_limited = (query.limit or settings.max_allocation_candidates) is not None
+        if answer.gave_up and not (is_limited and answer.count):
+            raise SearchTooHard(*describe_difficulty(query, answer.option_counts))
         stopwatch.lap(metrics.SEARCH_FIND)
         # Written while the index is locked, since the index caches the summaries of its trees.
         written = WrittenCandidates(

@@ -41,6 +41,10 @@ class Budget:
         """Account for another pass over rows that were examined before, as for another group."""
         self._spend(count // ROWS_PER_UNIT)
 
+    def compare_sets(self, count: int) -> None:
+        """Account for sets of traits or aggregates that a rule is evaluated for."""
+        self._spend(count)
+
     def try_choices(self, count: int, width: int = 1) -> None:
         """Account for ways, or partial ways, that are checked as lines of a matrix.
 

@@ -10,9 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
-from roost.search.block_search import TreeSearch, lines_max
-from roost.search.bounds import within_bounds
-from roost.search.feasibility import Feasibility
+from roost.search.hard.block_search import TreeSearch, lines_max
+from roost.search.hard.bounds import within_bounds
+from roost.search.hard.feasibility import Feasibility
 from roost.search.index.columns import Integers, Mask, ragged_range
 from roost.search.options import Options
 from roost.search.request_constraints import RequestConstraints

@@ -3,7 +3,7 @@
 Trees of the same rank are ordered by the UUID of their root.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import assert_never
 from zlib import crc32
 
@@ -11,15 +11,23 @@ import numpy as np
 import numpy.typing as npt
 
 from roost.query import Order, OrderBy
+from roost.search.budget import Budget
 from roost.search.index.columns import Integers
 from roost.search.index.index import Index
 from roost.search.match import Slot
 
+SORTED_AT_ONCE = 4096
+CHECKSUMS_AT_ONCE = 1024
+# How many trees are a step of the budget when they are sorted.
+PLACES_PER_STEP = 16
+
 Ranks = npt.NDArray[np.float64]
 
 
-def in_order(index: Index, roots: Integers, ranks: Ranks) -> Integers:
+def in_order(index: Index, roots: Integers, ranks: Ranks, budget: Budget | None = None) -> Integers:
     """The positions in `roots`, sorted by rank and then by UUID."""
+    budget = Budget() if budget is None else budget
+    budget.pass_over_rows(len(roots))
     positions: Integers = np.argsort(ranks, kind="stable")
     # Where each rank begins, and the end.
     begins = np.flatnonzero(np.diff(ranks[positions], prepend=np.nan, append=np.nan))
@@ -27,25 +35,52 @@ def in_order(index: Index, roots: Integers, ranks: Ranks) -> Integers:
     rows = roots.tolist() if len(ties) else []
     for first, end in zip(begins[ties].tolist(), begins[ties + 1].tolist(), strict=True):
         tied = positions[first:end].tolist()
-        positions[first:end] = sorted(tied, key=lambda position: index.uuids[rows[position]])
+        by_uuid = _by_uuid(index, [rows[position] for position in tied], budget)
+        positions[first:end] = [tied[place] for place in by_uuid]
     return positions
 
 
-def ranks_of(index: Index, order: Order, slots: Iterable[Slot], roots: Integers) -> Ranks:
+def _by_uuid(index: Index, rows: Sequence[int], budget: Budget) -> list[int]:
+    """The places of the rows in the order of their UUIDs."""
+    if len(rows) <= SORTED_AT_ONCE:
+        budget.step(1 + len(rows) // PLACES_PER_STEP)
+        return sorted(range(len(rows)), key=lambda place: index.uuids[rows[place]])
+    # In parts: a hundred thousand have some hundreds of beginnings of this length.
+    parts: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        if place % PLACES_PER_STEP == 0:
+            budget.step()
+        parts.setdefault(index.uuids[row][:2], []).append(place)
+    places: list[int] = []
+    for beginning in sorted(parts):
+        some = parts[beginning]
+        budget.step(1 + len(some) // PLACES_PER_STEP)
+        places += sorted(some, key=lambda place: index.uuids[rows[place]])
+    return places
+
+
+def ranks_of(
+    index: Index,
+    order: Order,
+    slots: Iterable[Slot],
+    roots: Integers,
+    budget: Budget | None = None,
+) -> Ranks:
     """The rank of each tree, in the order that the client asks for."""
+    budget = Budget() if budget is None else budget
     match order.by:
         case OrderBy.PACK:
-            return _free_fractions(index, slots)[roots]
+            return _free_fractions(index, slots, budget)[roots]
         case OrderBy.SPREAD:
-            return -_free_fractions(index, slots)[roots]
+            return -_free_fractions(index, slots, budget)[roots]
         case OrderBy.RANDOM:
-            return _pseudorandom(order.seed, [index.uuids[root] for root in roots.tolist()])
+            return _pseudorandom(order.seed, _checksums(index, roots, budget))
         case OrderBy.ROOT:
             return np.zeros(len(roots))
     assert_never(order.by)
 
 
-def _free_fractions(index: Index, slots: Iterable[Slot]) -> Ranks:
+def _free_fractions(index: Index, slots: Iterable[Slot], budget: Budget) -> Ranks:
     """For each root the fraction of its tree that is free, of the class with the smallest.
 
     Only classes that the request asks for count, and only inventories of the tree itself.
@@ -56,6 +91,7 @@ def _free_fractions(index: Index, slots: Iterable[Slot]) -> Ranks:
         column = index.columns.get(class_id)
         if column is None:
             continue
+        budget.pass_over_rows(4 * rows.count)
         filled = slice(0, column.count)
         roots = rows.root[column.row[filled]]
         capacity = np.maximum(column.capacity[filled], 0)
@@ -68,9 +104,19 @@ def _free_fractions(index: Index, slots: Iterable[Slot]) -> Ranks:
     return fractions
 
 
-def _pseudorandom(seed: int, uuids: Iterable[str]) -> Ranks:
+def _checksums(index: Index, roots: Integers, budget: Budget) -> npt.NDArray[np.uint64]:
+    """Of the UUID of each root."""
+    numbers = np.empty(len(roots), dtype=np.uint64)
+    for first in range(0, len(roots), CHECKSUMS_AT_ONCE):
+        some = roots[first : first + CHECKSUMS_AT_ONCE].tolist()
+        budget.step(1 + len(some) // PLACES_PER_STEP)
+        numbers[first : first + len(some)] = [crc32(index.uuids[root].encode()) for root in some]
+    return numbers
+
+
+def _pseudorandom(seed: int, checksums: npt.NDArray[np.uint64]) -> Ranks:
     """Numbers that are the same in every process: splitmix64 of a checksum of the UUID."""
-    numbers = np.array([crc32(uuid.encode()) for uuid in uuids], dtype=np.uint64)
+    numbers = checksums + np.uint64(0)
     numbers += np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)

@@ -11,7 +11,7 @@ import numpy as np
 
 from roost.search.budget import Budget
 from roost.search.constraints import SameSubtree
-from roost.search.feasibility import Feasibility, TreeFeasibility
+from roost.search.hard.feasibility import Feasibility, TreeFeasibility
 from roost.search.index.columns import Integers, Mask
 from roost.search.request_constraints import RequestConstraints
 

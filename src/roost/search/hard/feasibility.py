@@ -16,9 +16,9 @@ from hashlib import blake2b
 from typing import Any
 
 from roost.search.budget import Budget
+from roost.search.hard.slot_kinds import RequestKinds, SlotKinds, TreeRows, bits_of
 from roost.search.index.columns import Integers
 from roost.search.request_constraints import RequestConstraints
-from roost.search.slot_kinds import RequestKinds, SlotKinds, TreeRows, bits_of
 
 # Beyond this many slots no decision is tried: it goes one level deeper for each.
 SLOTS_MAX = 400
