@@ -170,13 +170,25 @@ class SameSubtree(Constraint):
         rows = list(_rows(self.slots, way))
         return max(rows) <= int(self._index.rows.last[min(rows)])
 
-    def mask_possible(self, ways: Ways, above: Integers) -> Mask:
-        """Which ways meet the rule so far, or can be mended by one of these options."""
+    def mask_possible(self, ways: Ways, tops: Integers) -> Mask:
+        """Which ways meet the rule so far, or can be mended by an option of a remaining slot.
+
+        `tops` are those of the options that are not below another one, and at least one.
+        """
         low, high = _span([ways[number] for number in self.slots])
         last = self._index.rows.last
-        covers = (above <= low[:, np.newaxis]) & (last[above] >= high[:, np.newaxis])
-        possible: Mask = np.logical_or.reduce(covers, axis=1)
-        return possible | (last[low] >= high)
+        # An option that is above a provider is below, or is, the only top that can be.
+        top = tops[np.maximum(np.searchsorted(tops, low, side="right") - 1, 0)]
+        possible: Mask = (last[low] >= high) | ((top <= low) & (last[top] >= high))
+        return possible
+
+    def tops(self, rows: Integers) -> Integers:
+        """Those of the rows that are not below another one, in order."""
+        rows = np.unique(rows)
+        # Subtrees are adjacent rows, and one holds the other or they have nothing in common.
+        before = np.maximum.accumulate(self._index.rows.last[rows])
+        tops: Integers = rows[np.concatenate([[True], rows[1:] > before[:-1]])]
+        return tops
 
 
 class OutsideSubtree(Constraint):

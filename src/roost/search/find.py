@@ -132,7 +132,9 @@ class Search:
             for group in query.groups
             for slot in GroupMatcher(index, group, budget=self.budget).slots
         ]
-        self.constraints = RequestConstraints(index, query, self.slots, together=together)
+        self.constraints = RequestConstraints(
+            index, query, self.slots, together=together, budget=self.budget
+        )
         self.feasibility = Feasibility(self.constraints, self.budget)
         self.options = TreeOptions(
             index,

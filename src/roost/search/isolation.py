@@ -9,12 +9,17 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations, product
 
 from roost.query import CandidateQuery
+from roost.search.budget import Budget
+
+# How many pairs are a step of the budget.
+PAIRS_PER_STEP = 16
 
 
 class Isolation:
     """The pairs of suffixed groups that must have different providers."""
 
-    def __init__(self, query: CandidateQuery) -> None:
+    def __init__(self, query: CandidateQuery, budget: Budget) -> None:
+        self._budget = budget
         suffixes = [group.suffix for group in query.groups if group.suffix]
         self._others: dict[str, dict[str, None]] = {suffix: {} for suffix in suffixes}
         if query.isolate:
@@ -28,7 +33,9 @@ class Isolation:
         self.pair_count = sum(map(len, self._others.values())) // 2
 
     def _add_pairs(self, pairs: Iterable[tuple[str, str]]) -> None:
-        for one, other in pairs:
+        for number, (one, other) in enumerate(pairs):
+            if number % PAIRS_PER_STEP == 0:
+                self._budget.step()
             # A search for explanations leaves groups out, and keeps the rules that name them.
             if one in self._others and other in self._others:
                 self._others[one][other] = self._others[other][one] = None
@@ -43,6 +50,7 @@ class Isolation:
             for other in others:
                 if (one, other) in covered:
                     continue
+                self._budget.step(1 + len(others) // PAIRS_PER_STEP)
                 members = {one: None, other: None}
                 for each in others:
                     if each not in members and members.keys() <= self._others[each].keys():

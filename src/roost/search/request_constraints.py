@@ -5,6 +5,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from roost.query import CandidateQuery
+from roost.search.budget import Budget
 from roost.search.constraints import (
     Constraint,
     DifferentProviders,
@@ -21,6 +22,8 @@ from roost.search.match import Slot
 
 # How many orders of filling have their steps cached. Most trees have the same few.
 ORDERS_CACHED = 16
+# How many sets that must differ, and how many sizes of each class, have a bound.
+BOUNDS_MAX = 8
 
 Steps = list[list[Constraint]]
 
@@ -42,14 +45,21 @@ class RequestConstraints:
     """All constraints of one request; the same for every tree."""
 
     def __init__(
-        self, index: Index, query: CandidateQuery, slots: Sequence[Slot], *, together: bool = True
+        self,
+        index: Index,
+        query: CandidateQuery,
+        slots: Sequence[Slot],
+        *,
+        together: bool = True,
+        budget: Budget | None = None,
     ) -> None:
         """Groups compete for what is free if `together`; if not, each is served on its own."""
         self.index = index
         self._query = query
         self.slots = slots
         self._suffixes = [slot.group.suffix for slot in slots]
-        self.isolation = Isolation(query)
+        self._budget = Budget() if budget is None else budget
+        self.isolation = Isolation(query, self._budget)
         self._steps_of_order: dict[tuple[int, ...], Steps] = {}
         self.different_providers = list(self._different_providers())
         self.joint_capacities = list(self._joint_capacities()) if together else []
@@ -77,12 +87,14 @@ class RequestConstraints:
 
     def _steps(self, order: tuple[int, ...]) -> Steps:
         steps: Steps = [[] for _ in order]
+        self._budget.step(1 + len(self.all))
         depth_of = {number: depth for depth, number in enumerate(order)}
         for constraint in self.all:
             depths = sorted(depth_of[number] for number in constraint.slots)
             # A partial way may be given up only by what no later choice can mend.
             first = 2 if constraint.monotonic else len(depths)
             for count in range(first, len(depths) + 1):
+                self._budget.step()
                 slots = self._compared(constraint, [order[depth] for depth in depths[:count]])
                 if slots:
                     steps[depths[count - 1]].append(constraint.among(slots))
@@ -109,17 +121,19 @@ class RequestConstraints:
         return self.isolation.must_differ(self._suffixes[one], self._suffixes[other])
 
     def bounds(self) -> Iterator[Bound]:
-        """What can be seen before anything is combined; most likely to fail first."""
-        for constraint in self.different_providers:
+        """What can be seen before anything is combined; only some, where there are many."""
+        sets = sorted(self.different_providers, key=lambda each: -len(each.slots))
+        for constraint in sets[:BOUNDS_MAX]:
             suffixes = {self._suffixes[number] for number in constraint.slots}
             yield Bound(constraint.slots, len(suffixes))
         for joint in self.joint_capacities:
             yield Bound(joint.slots, sum(joint.amounts.values()), joint.room)
-            for amount in sorted(set(joint.amounts.values()), reverse=True):
+            sizes = sorted(set(joint.amounts.values()), reverse=True)
+            for size in sizes[:: -(-len(sizes) // BOUNDS_MAX)]:
                 # Two amounts of 7 fit into 20 and three do not, though their sum is near it.
-                large = tuple(n for n in joint.slots if joint.amounts[n] >= amount)
+                large = tuple(n for n in joint.slots if joint.amounts[n] >= size)
                 if len(large) > 1:
-                    yield Bound(large, len(large), joint.room, amount)
+                    yield Bound(large, len(large), joint.room, size)
 
     # -- which constraints there are -----------------------------------------------------------
 
@@ -139,6 +153,8 @@ class RequestConstraints:
         """For classes that several slots ask for; one slot alone was matched with what is free."""
         amounts: dict[int, dict[int, int]] = {}
         for number, slot in enumerate(self.slots):
+            # Its class is compared with those of all others.
+            self._budget.step(1 + len(self.slots) // 16)
             for class_id, amount in slot.demands.items():
                 amounts.setdefault(class_id, {})[number] = amount
         for class_id, by_slot in amounts.items():

@@ -54,15 +54,21 @@ class TreeSearch:
 
     def ways(self) -> Iterator[Integers]:
         """Matrices of ways. An empty one is the end of a turn without a way."""
+        if self._feasibility.pays_first:
+            yield from self._ways_looking_ahead()
+            return
         # Slots with the fewest options first: a dead end shows after few steps.
         order = sorted(range(len(self._options)), key=lambda number: len(self._options[number]))
         search = self._block_search(order, None)
-        yield from search.ways()
+        yield from search.ways(PATIENCE + len(order))
         if search.is_lost:
             yield from self._ways_looking_ahead()
 
     def _ways_looking_ahead(self) -> Iterator[Integers]:
         feasible = self._feasibility.of_tree(self._options)
+        if feasible is None:
+            yield from self._block_search(range(len(self._options)), None).ways()
+            return
         states_max, possible = STATES_FIRST, None
         while possible is None and states_max <= STATES_LAST:
             possible = feasible.can_be_completed({}, states_max=states_max)
@@ -70,6 +76,8 @@ class TreeSearch:
             yield np.empty((0, len(self._options)), dtype=np.int64)
         if possible is not False:
             yield from self._block_search(feasible.order(), feasible).ways()
+        # Trees are often alike, so the next one may be hopeless too.
+        self._feasibility.pays_first = possible is False
 
     def _block_search(
         self, order: Sequence[int], feasible: TreeFeasibility | None
@@ -102,7 +110,7 @@ class _BlockSearch:
         self._subtrees = self._partial_subtrees()
 
     def _partial_subtrees(self) -> list[list[tuple[SameSubtree, Integers]]]:
-        """For each step the subtrees that are filled in part, with the options that remain.
+        """For each step the subtrees that are filled in part, with the highest options that remain.
 
         `same_subtree` is not monotonic, so this only gives up what no remaining option can mend.
         """
@@ -112,11 +120,13 @@ class _BlockSearch:
             for count in range(2, len(depths)):
                 self._budget.step()
                 filled = constraint.among([self._order[d] for d in depths[:count]])
-                remaining = np.unique(np.concatenate([self._options[d] for d in depths[count:]]))
-                steps[depths[count - 1]].append((filled, remaining))
+                remaining = np.concatenate([self._options[d] for d in depths[count:]])
+                self._budget.pass_over_rows(4 * len(remaining))
+                steps[depths[count - 1]].append((filled, constraint.tops(remaining)))
         return steps
 
-    def ways(self) -> Iterator[Integers]:
+    def ways(self, patience: float = float("inf")) -> Iterator[Integers]:
+        """The ways, unless more blocks than `patience` come before the first."""
         # Back to the order of the slots.
         back = np.argsort(self._order)
         blocks = [np.empty((1, 0), dtype=np.int64)]
@@ -131,7 +141,7 @@ class _BlockSearch:
                 yield block[:, back]
                 size = min(2 * size, self._size_max)
                 continue
-            if not has_found and self._feasible is None and fruitless > self._patience:
+            if not has_found and fruitless > patience:
                 self.is_lost = True
                 return
             most = min(size, max(1, lines_max(depth + 1) // len(self._options[depth])))
@@ -146,10 +156,6 @@ class _BlockSearch:
                 size = min(2 * size, self._size_max)
             if fruitless % BLOCKS_PER_TURN == 0:
                 yield np.empty((0, len(self._order)), dtype=np.int64)
-
-    @property
-    def _patience(self) -> int:
-        return PATIENCE + len(self._order)
 
     def _extended(self, block: Integers) -> Integers:
         depth = block.shape[1]
@@ -177,21 +183,9 @@ class _BlockSearch:
         accepted = np.ones(len(block), dtype=np.bool_)
         for check in self._steps[depth]:
             accepted &= check.mask(ways)
-        for subtree, remaining in self._subtrees[depth]:
-            accepted &= self._subtree_mask(subtree, remaining, ways, len(block))
+        for subtree, tops in self._subtrees[depth]:
+            accepted &= subtree.mask_possible(ways, tops)
         return accepted
-
-    def _subtree_mask(
-        self, subtree: SameSubtree, remaining: Integers, ways: dict[int, Integers], count: int
-    ) -> Mask:
-        """Each way is compared with each remaining option, so some ways at a time."""
-        size = CELLS_MAX // len(remaining) + 1
-        masks = []
-        for first in range(0, count, size):
-            self._budget.pass_over_rows(min(size, count - first) * len(remaining))
-            some = {number: ways[number][first : first + size] for number in subtree.slots}
-            masks.append(subtree.mask_possible(some, remaining))
-        return np.concatenate(masks) if masks else np.empty(0, dtype=np.bool_)
 
     def _has_way(self, feasible: TreeFeasibility, way: Sequence[int]) -> bool:
         filled = dict(zip(self._order, way, strict=False))

@@ -50,6 +50,7 @@ def _options_of_any(
     distinct = {options.same_as[number]: None for number in slots}
     owners, rows = [], []
     for number in distinct:
+        budget.step()
         counts = options.count[number][trees]
         budget.pass_over_rows(len(trees) + int(counts.sum()))
         owners.append(np.repeat(np.arange(len(trees)), counts))

@@ -10,7 +10,8 @@ The kind of slot with the fewest options is filled first, then the one that take
 removes options from the slots that are left, and a slot without options ends it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -20,10 +21,14 @@ from roost.search.hard.slot_kinds import RequestKinds, SlotKinds, TreeRows, bits
 from roost.search.index.columns import Integers
 from roost.search.request_constraints import RequestConstraints
 
-# Beyond this many slots no decision is tried: it goes one level deeper for each.
+# Beyond this many slots no decision is tried: it goes one level deeper for each, and each level
+# has a state. Nor beyond this many rooms in all states together.
 SLOTS_MAX = 400
+ROOMS_MAX = 2**21
 # How many decided states are remembered, of 100 bytes each.
 STATES_MAX = 200_000
+# How many rows are a step of the budget.
+ROWS_PER_STEP = 8
 
 # What matters of a row: rows that are below the same one and look the same are interchangeable.
 Look = tuple[Any, ...]
@@ -40,13 +45,20 @@ class Feasibility:
         self.constraints = constraints
         self.budget = budget
         self.decided: dict[bytes, bool] = {}
+        # Whether a tree was searched in vain that a decision would have ruled out at once.
+        self.pays_first = False
 
     @cached_property
     def kinds(self) -> RequestKinds:
         """Made when a tree needs it; most searches are over before."""
-        return RequestKinds(self.constraints)
+        return RequestKinds(self.constraints, self.budget)
 
-    def of_tree(self, options: Sequence[Integers]) -> "TreeFeasibility":
+    def of_tree(self, options: Sequence[Integers]) -> "TreeFeasibility | None":
+        """None: too large a tree, or too many slots."""
+        rows = max(map(len, options))
+        rooms = len(options) * rows * (1 + len(self.constraints.joint_capacities))
+        if len(options) > SLOTS_MAX or rooms > ROOMS_MAX:
+            return None
         return TreeFeasibility(self, options)
 
 
@@ -74,7 +86,7 @@ class TreeFeasibility:
     def __init__(self, request: Feasibility, options: Sequence[Integers]) -> None:
         self._decided = request.decided
         self._budget = request.budget
-        self._rows = TreeRows(request.constraints, request.kinds, options)
+        self._rows = TreeRows(request.constraints, request.kinds, options, self._budget)
         self._kinds = SlotKinds(request.kinds, options, self._rows)
         self._budget.step(1 + len(options) + len(self._rows.rows))
         self._states_left = 0.0
@@ -97,8 +109,6 @@ class TreeFeasibility:
         self, way: Mapping[int, int], *, states_max: float = float("inf")
     ) -> bool | None:
         """Whether a way exists that has these rows in these slots; None: not decided."""
-        if len(self._kinds.kind_of) > SLOTS_MAX:
-            return None
         state = self._first.copy()
         for number, row in way.items():
             kind, place = self._kinds.kind_of[number], self._rows.place_of[row]
@@ -143,6 +153,7 @@ class TreeFeasibility:
     def _distinct_places(self, domain: int, looks: Sequence[Look]) -> list[int]:
         """One of each set of rows that look the same, those with the least room first."""
         distinct: dict[tuple[int, Look], int] = {}
+        self._budget.step(1 + domain.bit_count() // (4 * ROWS_PER_STEP))
         for place in bits_of(domain):
             distinct.setdefault((self._rows.above[place], looks[place]), place)
         return sorted(distinct.values(), key=lambda place: looks[place])
@@ -168,8 +179,8 @@ class TreeFeasibility:
                         state.domains[other] &= ~(1 << place)
         for number in kinds.subtrees_of[kind]:
             tops = state.tops[number]
-            if not any(rows.below_or_self[top] >> place & 1 for top in bits_of(tops)):
-                state.tops[number] = tops & ~rows.below_or_self[place] | 1 << place
+            if not any(rows.below_or_self(top) >> place & 1 for top in bits_of(tops)):
+                state.tops[number] = tops & ~rows.below_or_self(place) | 1 << place
         if kinds.holds_traits[kind]:
             for bit, holders in enumerate(rows.holders):
                 state.met |= (holders >> place & 1) << bit
@@ -185,12 +196,12 @@ class TreeFeasibility:
             for kind in left:
                 possible |= state.domains[kind]
             for top in bits_of(tops):
-                possible &= rows.above_or_self[top]
+                possible &= rows.above_or_self(top)
             if not possible:
                 return False
             if tops:
                 # All that can be the top are above each other, so the first is the highest.
-                within = rows.below_or_self[next(bits_of(possible))]
+                within = rows.below_or_self(next(bits_of(possible)))
                 for kind in left:
                     state.domains[kind] &= within
         for bit, holders in enumerate(rows.holders):
@@ -243,7 +254,6 @@ class TreeFeasibility:
     def _looks(self, state: _State) -> list[Look]:
         """For each row what matters of it, and of what is below it, for the slots that are left."""
         rows, amounts = self._rows, self._kinds.amounts
-        self._budget.step(1 + len(rows.rows) // 8)
         left = [(kind, count) for kind, count in enumerate(state.left) if count]
         most = [
             sum(count * amounts[kind][number] for kind, count in left)
@@ -253,6 +263,8 @@ class TreeFeasibility:
         looks: list[Look] = [()] * len(rows.rows)
         # From the last row up: what is below a row comes before it.
         for place in reversed(range(len(rows.rows))):
+            if place % ROWS_PER_STEP == 0:
+                self._budget.step()
             can_fill = tuple(kind for kind, _ in left if state.domains[kind] >> place & 1)
             rooms: tuple[int, ...] = ()
             if can_fill:
@@ -263,7 +275,7 @@ class TreeFeasibility:
                 can_fill,
                 tuple(top >> place & 1 for top in state.tops),
                 rows.fixed[place],
-                tuple(sorted(below.get(place, ()))),
+                _counted(below.get(place, ())),
             )
             if rows.above[place] >= 0:
                 below.setdefault(rows.above[place], []).append(looks[place])
@@ -276,6 +288,11 @@ class TreeFeasibility:
         )
         key = repr((self._kinds.members, state.left, state.met, tops))
         return blake2b(key.encode(), digest_size=16).digest()
+
+
+def _counted(looks: Iterable[Look]) -> tuple[tuple[Look, int], ...]:
+    """How often each look occurs, in order."""
+    return tuple(sorted(Counter(looks).items()))
 
 
 def _can_match(slots: Sequence[int]) -> bool:

@@ -5,12 +5,13 @@ take the same, and they have the same part in every rule. Sets of rows are integ
 each row, by its position among all options of the tree.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from roost.search.budget import Budget
 from roost.search.constraints import OneProviderPerTree
-from roost.search.index.columns import Integers
+from roost.search.index.columns import Integers, Mask
 from roost.search.request_constraints import RequestConstraints
 
 
@@ -22,14 +23,20 @@ def bits_of(bits: int) -> Iterator[int]:
         bits ^= lowest
 
 
+def bits_where(mask: Mask) -> int:
+    """The positions where a mask is true, as bits."""
+    return int.from_bytes(np.packbits(mask, bitorder="little").tobytes(), "little")
+
+
 class RequestKinds:
     """The slots of a request, by the part that they have in its rules."""
 
-    def __init__(self, constraints: RequestConstraints) -> None:
+    def __init__(self, constraints: RequestConstraints, budget: Budget) -> None:
         count = len(constraints.slots)
-        self.differ = [
-            [constraints.must_differ(one, other) for other in range(count)] for one in range(count)
-        ]
+        self.differ: list[list[bool]] = []
+        for one in range(count):
+            budget.step(1 + count // 16)
+            self.differ.append([constraints.must_differ(one, other) for other in range(count)])
         # Whether the second must be outside of the subtree of the first.
         self.keeps_out = [[False] * count for _ in range(count)]
         for rule in constraints.outside_subtrees:
@@ -50,12 +57,13 @@ class RequestKinds:
             for number in range(count)
         ]
         self.isolations = [each.slots for each in constraints.different_providers]
-        self.kind_of = self._kinds(count)
+        self.kind_of = self._kinds(count, budget)
 
-    def _kinds(self, count: int) -> list[int]:
+    def _kinds(self, count: int, budget: Budget) -> list[int]:
         """For each slot the first of its kind."""
         kinds: list[int] = []
         for number in range(count):
+            budget.step(1 + count)
             firsts = (each for each in dict.fromkeys(kinds) if self._are_equal(each, number))
             kinds.append(next(firsts, number))
         return kinds
@@ -80,53 +88,47 @@ class TreeRows:
     """The rows that can fill a slot of one tree."""
 
     def __init__(
-        self, constraints: RequestConstraints, request: RequestKinds, options: Sequence[Integers]
+        self,
+        constraints: RequestConstraints,
+        request: RequestKinds,
+        options: Sequence[Integers],
+        budget: Budget,
     ) -> None:
         index = constraints.index
-        rows = np.unique(np.concatenate(options))
+        rows = _union(options, range(len(options)), budget)
+        # Each row is looked at a few times here.
+        budget.step(1 + len(rows) // 4)
         self.rows: list[int] = rows.tolist()
         self.place_of = {row: place for place, row in enumerate(self.rows)}
         # For each row the next one above it, or -1. Where no rule is about subtrees, none is.
         self.above = [-1] * len(self.rows)
         if constraints.same_subtrees or constraints.outside_subtrees:
             self.above = self._next_above(index.rows.last[rows].tolist())
-        # For each row: itself, and all rows above or below it.
-        self.above_or_self = [1 << place for place in range(len(self.rows))]
-        self.below_or_self = list(self.above_or_self)
-        for place, above in enumerate(self.above):
-            if above >= 0:
-                self.above_or_self[place] |= self.above_or_self[above]
+        # For each row that has others below it: itself and those.
+        self._below: dict[int, int] = {}
         for place, above in reversed(list(enumerate(self.above))):
             if above >= 0:
-                self.below_or_self[above] |= self.below_or_self[place]
-        # For each row: it, and all that serve beside it where a tree serves with one row only.
-        self.beside: list[int] = []
-        trees = [0] * len(self.rows)
+                self._below[above] = self.below_or_self(above) | self.below_or_self(place)
+        # For each tree, where one serves with one row only: its rows.
+        self._tree_of: list[int] = []
+        self._rows_of_tree: dict[int, int] = {}
         if request.one_per_tree:
-            trees = index.rows.root[rows].tolist()
-            self.beside = [
-                sum(1 << other for other, tree in enumerate(trees) if tree != own) | 1 << place
-                for place, own in enumerate(trees)
-            ]
+            self._tree_of = index.rows.root[rows].tolist()
+            for place, tree in enumerate(self._tree_of):
+                self._rows_of_tree[tree] = self._rows_of_tree.get(tree, 0) | 1 << place
+        budget.step(1 + len(rows) // 4)
         self.rooms = [[0] * len(self.rows) for _ in constraints.joint_capacities]
         for room, joint in zip(self.rooms, constraints.joint_capacities, strict=True):
-            asked = np.unique(np.concatenate([options[number] for number in joint.slots]))
+            asked = _union(options, joint.slots, budget)
+            budget.step(1 + len(asked) // 16)
             for row, free in zip(asked.tolist(), joint.room.of_rows(asked).tolist(), strict=True):
                 room[self.place_of[row]] = free
         # For each required trait of the unsuffixed group: the rows that have it.
         self.holders = [
-            sum(
-                1 << place
-                for place in np.flatnonzero(each.holders[index.rows.traits[rows]]).tolist()
-            )
+            bits_where(each.holders[index.rows.traits[rows]])
             for each in constraints.traits_among_providers
         ]
-        # What tells rows apart for good.
-        numbers = {tree: number for number, tree in enumerate(dict.fromkeys(trees))}
-        self.fixed = [
-            (numbers[tree], *(holders >> place & 1 for holders in self.holders))
-            for place, tree in enumerate(trees)
-        ]
+        self.fixed = self._fixed()
 
     def _next_above(self, last: list[int]) -> list[int]:
         above, path = [], list[int]()
@@ -136,6 +138,39 @@ class TreeRows:
             above.append(path[-1] if path else -1)
             path.append(place)
         return above
+
+    def _fixed(self) -> list[tuple[int, ...]]:
+        """For each row what tells it apart for good."""
+        trees = self._tree_of or [0] * len(self.rows)
+        numbers = {tree: number for number, tree in enumerate(dict.fromkeys(trees))}
+        return [
+            (numbers[tree], *(holders >> place & 1 for holders in self.holders))
+            for place, tree in enumerate(trees)
+        ]
+
+    def below_or_self(self, place: int) -> int:
+        """The row, and all that are below it."""
+        return self._below.get(place, 1 << place)
+
+    def above_or_self(self, place: int) -> int:
+        """The row, and all that are above it."""
+        found = 0
+        while place >= 0:
+            found |= 1 << place
+            place = self.above[place]
+        return found
+
+    def may_serve_beside(self, place: int) -> int:
+        """The rows that may serve beside one where a tree serves with one row only."""
+        return ~self._rows_of_tree[self._tree_of[place]] | 1 << place
+
+
+def _union(options: Sequence[Integers], slots: Iterable[int], budget: Budget) -> Integers:
+    """The rows that can fill one of the slots, in order."""
+    # Slots of equal groups have the same options.
+    distinct = {options[number].tobytes(): options[number] for number in slots}
+    budget.pass_over_rows(8 * sum(map(len, distinct.values())))
+    return np.unique(np.concatenate(list(distinct.values())))
 
 
 class SlotKinds:
@@ -150,9 +185,7 @@ class SlotKinds:
         self.members = tuple(map(tuple, kinds.values()))  # the slots of each kind
         firsts = [members[0] for members in self.members]
         self.kind_of = {n: kind for kind, members in enumerate(self.members) for n in members}
-        self.domains = [
-            sum(1 << rows.place_of[row] for row in options[first].tolist()) for first in firsts
-        ]
+        self.domains = [bits_where(np.isin(rows.rows, options[first])) for first in firsts]
         self.amounts = [request.amounts[first] for first in firsts]
         self.subtrees_of = [request.subtrees_of[first] for first in firsts]
         self.holds_traits = [request.holds_traits[first] for first in firsts]
@@ -189,9 +222,9 @@ class SlotKinds:
         rows, bit = self._rows, 1 << place
         allowed = ~bit if self._differ[kind][other] else -1
         if self._keeps_out[kind][other]:
-            allowed &= ~rows.below_or_self[place]
+            allowed &= ~rows.below_or_self(place)
         if self._keeps_out[other][kind]:
-            allowed &= ~rows.above_or_self[place]
+            allowed &= ~rows.above_or_self(place)
         if self._one_per_tree:
-            allowed &= rows.beside[place]
+            allowed &= rows.may_serve_beside(place)
         return allowed
