@@ -21,6 +21,8 @@ from roost.search.request_constraints import RequestConstraints
 WAYS_FEW = 2048
 # When a tree has more ways than this to make, a look at its bounds pays.
 WAYS_BEFORE_BOUNDS = 64
+# With more slots than this it pays for every tree, because each way is expensive.
+SLOTS_FEW = 8
 
 
 class Combination:
@@ -43,6 +45,8 @@ class Combination:
         self._lines_max = lines_max(len(slots))
         few = options.ways <= WAYS_FEW if self._checks else options.ways < 2**62
         self.easy = np.flatnonzero(few & (options.ways > 0))
+        if len(slots) > SLOTS_FEW and self._checks:
+            self.easy = self._within_bounds(self.easy)
         self.hard: list[int] = self._within_bounds(np.flatnonzero(~few)).tolist()
 
     def _within_bounds(self, trees: Integers) -> Integers:
@@ -178,6 +182,9 @@ class Combination:
         self.budget.try_choices(len(numbers), len(ways))
         accepted = np.ones(len(numbers), dtype=np.bool_)
         for check in self._checks:
+            if len(ways) > SLOTS_FEW:
+                # It compares a slot with all those before it.
+                self.budget.step(1 + len(check.slots) // 2)
             accepted &= check.mask(ways)
         return accepted, ways
 

@@ -36,6 +36,8 @@ from roost.search.request_constraints import RequestConstraints
 from roost.search.split.search import SplitSearch
 from roost.search.tree_options import TreeOptions
 
+# How many ways of a page are added to an answer at once.
+PAGE_PART = 512
 # How many ways are added to an answer at once if some may be shared.
 SHARED_AT_ONCE = 512
 
@@ -213,11 +215,14 @@ class Search:
                 self.budget,
             )
             for cursor, way in ordered.ways():
-                if limit is not None and len(page) == limit:
+                if limit is not None and answer.count + len(page) == limit:
                     answer.next = last
                     break
                 page.append(way)
                 last = cursor
+                if len(page) == PAGE_PART:
+                    answer.add(np.stack(page))
+                    page.clear()
         except GaveUp:
             self._say_why(answer)
             # What follows is not lost: the next page begins after the last way that was found.

@@ -3,7 +3,7 @@
 Trees of the same rank are ordered by the UUID of their root.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import assert_never
 from zlib import crc32
 
@@ -16,9 +16,8 @@ from roost.search.index.columns import Integers
 from roost.search.index.index import Index
 from roost.search.match import Slot
 
-SORTED_AT_ONCE = 4096
-CHECKSUMS_AT_ONCE = 1024
-# How many trees are a step of the budget when they are sorted.
+# How many trees are sorted without asking the budget in between, and how many are a step of it.
+SORTED_AT_ONCE = 1024
 PLACES_PER_STEP = 16
 
 Ranks = npt.NDArray[np.float64]
@@ -32,31 +31,32 @@ def in_order(index: Index, roots: Integers, ranks: Ranks, budget: Budget | None 
     # Where each rank begins, and the end.
     begins = np.flatnonzero(np.diff(ranks[positions], prepend=np.nan, append=np.nan))
     ties = np.flatnonzero(np.diff(begins) > 1)
-    rows = roots.tolist() if len(ties) else []
     for first, end in zip(begins[ties].tolist(), begins[ties + 1].tolist(), strict=True):
-        tied = positions[first:end].tolist()
-        by_uuid = _by_uuid(index, [rows[position] for position in tied], budget)
-        positions[first:end] = [tied[place] for place in by_uuid]
+        tied = positions[first:end]
+        positions[first:end] = tied[_by_uuid(index, roots[tied], budget)]
     return positions
 
 
-def _by_uuid(index: Index, rows: Sequence[int], budget: Budget) -> list[int]:
+def _by_uuid(index: Index, rows: Integers, budget: Budget) -> Integers:
     """The places of the rows in the order of their UUIDs."""
+    uuids = index.uuids
     if len(rows) <= SORTED_AT_ONCE:
         budget.step(1 + len(rows) // PLACES_PER_STEP)
-        return sorted(range(len(rows)), key=lambda place: index.uuids[rows[place]])
+        keys = [uuids[row] for row in rows.tolist()]
+        return np.array(sorted(range(len(keys)), key=keys.__getitem__))
     # In parts: a hundred thousand have some hundreds of beginnings of this length.
     parts: dict[str, list[int]] = {}
-    for place, row in enumerate(rows):
-        if place % PLACES_PER_STEP == 0:
-            budget.step()
-        parts.setdefault(index.uuids[row][:2], []).append(place)
-    places: list[int] = []
+    for first in range(0, len(rows), SORTED_AT_ONCE):
+        budget.step(SORTED_AT_ONCE // PLACES_PER_STEP)
+        for place, row in enumerate(rows[first : first + SORTED_AT_ONCE].tolist(), first):
+            parts.setdefault(uuids[row][:2], []).append(place)
+    sorted_parts = []
     for beginning in sorted(parts):
-        some = parts[beginning]
-        budget.step(1 + len(some) // PLACES_PER_STEP)
-        places += sorted(some, key=lambda place: index.uuids[rows[place]])
-    return places
+        places = np.array(parts[beginning])
+        budget.step(1 + len(places) // PLACES_PER_STEP)
+        keys = [uuids[row] for row in rows[places].tolist()]
+        sorted_parts.append(places[sorted(range(len(keys)), key=keys.__getitem__)])
+    return np.concatenate(sorted_parts)
 
 
 def ranks_of(
@@ -107,8 +107,8 @@ def _free_fractions(index: Index, slots: Iterable[Slot], budget: Budget) -> Rank
 def _checksums(index: Index, roots: Integers, budget: Budget) -> npt.NDArray[np.uint64]:
     """Of the UUID of each root."""
     numbers = np.empty(len(roots), dtype=np.uint64)
-    for first in range(0, len(roots), CHECKSUMS_AT_ONCE):
-        some = roots[first : first + CHECKSUMS_AT_ONCE].tolist()
+    for first in range(0, len(roots), SORTED_AT_ONCE):
+        some = roots[first : first + SORTED_AT_ONCE].tolist()
         budget.step(1 + len(some) // PLACES_PER_STEP)
         numbers[first : first + len(some)] = [crc32(index.uuids[root].encode()) for root in some]
     return numbers

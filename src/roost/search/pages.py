@@ -22,7 +22,7 @@ from roost.search.sharing import SharingOptions
 
 # Ways that are made and checked at once: few at first, since a page may want no more, then more.
 WAYS_AT_FIRST = 256
-WAYS_AT_ONCE = 4 * combine.WAYS_FEW
+WAYS_AT_ONCE = combine.WAYS_FEW
 # How many trees are a step of the budget when they take turns.
 TREES_PER_STEP = 4
 
@@ -82,8 +82,8 @@ class OrderedWays:
         ranks = ranks_of(index, order, slots, roots, budget)
         # For each tree, in order; its ways are made when its turn comes.
         self._numbers = in_order(index, roots, ranks, budget)
-        self._roots: list[int] = roots[self._numbers].tolist()
-        self._ranks: list[float] = ranks[self._numbers].tolist()
+        self._roots = roots[self._numbers]
+        self._ranks = ranks[self._numbers]
         self._first_of_batch = np.cumsum([0, *(len(each.options.roots) for each in self._batches)])
         self._trees: dict[int, _Tree] = {}
         self._ways_wanted = WAYS_AT_FIRST
@@ -125,7 +125,7 @@ class OrderedWays:
             turn += 1
 
     def _key(self, position: int) -> tuple[float, str]:
-        return self._ranks[position], self._uuids[self._roots[position]]
+        return float(self._ranks[position]), self._uuids[int(self._roots[position])]
 
     # -- the ways of some trees ----------------------------------------------------------------
 

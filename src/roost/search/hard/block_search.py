@@ -65,6 +65,8 @@ class TreeSearch:
             yield from self._ways_looking_ahead()
 
     def _ways_looking_ahead(self) -> Iterator[Integers]:
+        if self._feasibility.is_known_as_hopeless(self._options):
+            return
         feasible = self._feasibility.of_tree(self._options)
         if feasible is None:
             yield from self._block_search(range(len(self._options)), None).ways()
@@ -76,6 +78,8 @@ class TreeSearch:
             yield np.empty((0, len(self._options)), dtype=np.int64)
         if possible is not False:
             yield from self._block_search(feasible.order(), feasible).ways()
+        else:
+            self._feasibility.remember_as_hopeless(self._options)
         # Trees are often alike, so the next one may be hopeless too.
         self._feasibility.pays_first = possible is False
 

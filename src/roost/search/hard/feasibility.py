@@ -45,6 +45,8 @@ class Feasibility:
         self.constraints = constraints
         self.budget = budget
         self.decided: dict[bytes, bool] = {}
+        # Trees that have no way, by all that a decision depends on.
+        self._hopeless: set[bytes] = set()
         # Whether a tree was searched in vain that a decision would have ruled out at once.
         self.pays_first = False
 
@@ -60,6 +62,29 @@ class Feasibility:
         if len(options) > SLOTS_MAX or rooms > ROOMS_MAX:
             return None
         return TreeFeasibility(self, options)
+
+    def is_known_as_hopeless(self, options: Sequence[Integers]) -> bool:
+        """Whether a tree that looks exactly like this one was found to have no way."""
+        return bool(self._hopeless) and self._look_of_tree(options) in self._hopeless
+
+    def remember_as_hopeless(self, options: Sequence[Integers]) -> None:
+        self._hopeless.add(self._look_of_tree(options))
+
+    def _look_of_tree(self, options: Sequence[Integers]) -> bytes:
+        """All that a decision depends on; rows count from the first one of the tree."""
+        self.budget.step(1 + len(options))
+        rows, look = self.constraints.index.rows, blake2b(digest_size=16)
+        first = min(int(own[0]) for own in options)
+        for own in options:
+            for numbers in (own, rows.last[own], rows.root[own]):
+                look.update((numbers - first).tobytes())
+            look.update(b".")
+            for each in self.constraints.traits_among_providers:
+                look.update(each.holders[rows.traits[own]].tobytes())
+        for joint in self.constraints.joint_capacities:
+            for number in joint.slots:
+                look.update(joint.room.of_rows(options[number]).tobytes())
+        return look.digest()
 
 
 class _State:
