@@ -91,7 +91,7 @@ def _free_fractions(index: Index, slots: Iterable[Slot], budget: Budget) -> Rank
         column = index.columns.get(class_id)
         if column is None:
             continue
-        budget.pass_over_rows(4 * rows.count)
+        budget.pass_over_rows(rows.count)
         filled = slice(0, column.count)
         roots = rows.root[column.row[filled]]
         capacity = np.maximum(column.capacity[filled], 0)

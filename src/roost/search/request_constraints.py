@@ -87,9 +87,9 @@ class RequestConstraints:
 
     def _steps(self, order: tuple[int, ...]) -> Steps:
         steps: Steps = [[] for _ in order]
-        self._budget.step(1 + len(self.all))
         depth_of = {number: depth for depth, number in enumerate(order)}
         for constraint in self.all:
+            self._budget.step()
             depths = sorted(depth_of[number] for number in constraint.slots)
             # A partial way may be given up only by what no later choice can mend.
             first = 2 if constraint.monotonic else len(depths)

@@ -121,12 +121,13 @@ class _BlockSearch:
         steps: list[list[tuple[SameSubtree, Integers]]] = [[] for _ in self._order]
         for constraint in self._constraints.same_subtrees:
             depths = [d for d, number in enumerate(self._order) if number in constraint.slots]
-            for count in range(2, len(depths)):
-                self._budget.step()
+            tops: Integers = np.empty(0, dtype=np.int64)
+            for count in range(len(depths) - 1, 1, -1):
+                options = self._options[depths[count]]
+                self._budget.pass_over_rows(4 * (len(options) + len(tops)))
+                tops = constraint.tops(np.concatenate([options, tops]))
                 filled = constraint.among([self._order[d] for d in depths[:count]])
-                remaining = np.concatenate([self._options[d] for d in depths[count:]])
-                self._budget.pass_over_rows(4 * len(remaining))
-                steps[depths[count - 1]].append((filled, constraint.tops(remaining)))
+                steps[depths[count - 1]].append((filled, tops))
         return steps
 
     def ways(self, patience: float = float("inf")) -> Iterator[Integers]:

@@ -113,7 +113,7 @@ class TreeFeasibility:
         self._budget = request.budget
         self._rows = TreeRows(request.constraints, request.kinds, options, self._budget)
         self._kinds = SlotKinds(request.kinds, options, self._rows)
-        self._budget.step(1 + len(options) + len(self._rows.rows))
+        self._budget.step(1 + len(options))
         self._states_left = 0.0
         self._first = _State(
             left=[len(members) for members in self._kinds.members],

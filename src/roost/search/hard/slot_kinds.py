@@ -97,7 +97,7 @@ class TreeRows:
         index = constraints.index
         rows = _union(options, range(len(options)), budget)
         # Each row is looked at a few times here.
-        budget.step(1 + len(rows) // 4)
+        budget.step(1 + len(rows) // 32)
         self.rows: list[int] = rows.tolist()
         self.place_of = {row: place for place, row in enumerate(self.rows)}
         # For each row the next one above it, or -1. Where no rule is about subtrees, none is.
@@ -116,11 +116,11 @@ class TreeRows:
             self._tree_of = index.rows.root[rows].tolist()
             for place, tree in enumerate(self._tree_of):
                 self._rows_of_tree[tree] = self._rows_of_tree.get(tree, 0) | 1 << place
-        budget.step(1 + len(rows) // 4)
+        budget.step(1 + len(rows) // 32)
         self.rooms = [[0] * len(self.rows) for _ in constraints.joint_capacities]
         for room, joint in zip(self.rooms, constraints.joint_capacities, strict=True):
             asked = _union(options, joint.slots, budget)
-            budget.step(1 + len(asked) // 16)
+            budget.step(1 + len(asked) // 64)
             for row, free in zip(asked.tolist(), joint.room.of_rows(asked).tolist(), strict=True):
                 room[self.place_of[row]] = free
         # For each required trait of the unsuffixed group: the rows that have it.
@@ -169,7 +169,7 @@ def _union(options: Sequence[Integers], slots: Iterable[int], budget: Budget) ->
     """The rows that can fill one of the slots, in order."""
     # Slots of equal groups have the same options.
     distinct = {options[number].tobytes(): options[number] for number in slots}
-    budget.pass_over_rows(8 * sum(map(len, distinct.values())))
+    budget.pass_over_rows(4 * sum(map(len, distinct.values())))
     return np.unique(np.concatenate(list(distinct.values())))
 
 
