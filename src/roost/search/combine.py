@@ -83,6 +83,12 @@ class Combination:
         self, alive: Integers, number: int, length: int
     ) -> Iterator[tuple[Integers, Integers]]:
         """Way `number` of each tree, then the next of each; as many at once as is reasonable."""
+        if length == 1:
+            # Every tree that is alive has it.
+            for first in range(0, len(alive), self._lines_max):
+                trees = alive[first : first + self._lines_max]
+                yield trees, np.full(len(trees), number)
+            return
         count = length * len(alive)
         for first in range(0, count, self._lines_max):
             lines = np.arange(first, min(first + self._lines_max, count))

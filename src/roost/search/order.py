@@ -16,9 +16,11 @@ from roost.search.index.columns import Integers
 from roost.search.index.index import Index
 from roost.search.match import Slot
 
-# How many trees are sorted without asking the budget in between, and how many are a step of it.
-SORTED_AT_ONCE = 1024
-PLACES_PER_STEP = 16
+# How many trees are sorted at once; more are sorted in parts, which takes longer.
+SORTED_AT_ONCE = 8192
+# How many are looked at without asking the budget in between, and how many are a step of it.
+TREES_AT_ONCE = 1024
+TREES_PER_STEP = 16
 
 Ranks = npt.NDArray[np.float64]
 
@@ -41,19 +43,19 @@ def _by_uuid(index: Index, rows: Integers, budget: Budget) -> Integers:
     """The places of the rows in the order of their UUIDs."""
     uuids = index.uuids
     if len(rows) <= SORTED_AT_ONCE:
-        budget.step(1 + len(rows) // PLACES_PER_STEP)
+        budget.step(1 + len(rows) // TREES_PER_STEP)
         keys = [uuids[row] for row in rows.tolist()]
         return np.array(sorted(range(len(keys)), key=keys.__getitem__))
     # In parts: a hundred thousand have some hundreds of beginnings of this length.
     parts: dict[str, list[int]] = {}
-    for first in range(0, len(rows), SORTED_AT_ONCE):
-        budget.step(SORTED_AT_ONCE // PLACES_PER_STEP)
-        for place, row in enumerate(rows[first : first + SORTED_AT_ONCE].tolist(), first):
+    for first in range(0, len(rows), TREES_AT_ONCE):
+        budget.step(TREES_AT_ONCE // TREES_PER_STEP)
+        for place, row in enumerate(rows[first : first + TREES_AT_ONCE].tolist(), first):
             parts.setdefault(uuids[row][:2], []).append(place)
     sorted_parts = []
     for beginning in sorted(parts):
         places = np.array(parts[beginning])
-        budget.step(1 + len(places) // PLACES_PER_STEP)
+        budget.step(1 + len(places) // TREES_PER_STEP)
         keys = [uuids[row] for row in rows[places].tolist()]
         sorted_parts.append(places[sorted(range(len(keys)), key=keys.__getitem__)])
     return np.concatenate(sorted_parts)
@@ -107,9 +109,9 @@ def _free_fractions(index: Index, slots: Iterable[Slot], budget: Budget) -> Rank
 def _checksums(index: Index, roots: Integers, budget: Budget) -> npt.NDArray[np.uint64]:
     """Of the UUID of each root."""
     numbers = np.empty(len(roots), dtype=np.uint64)
-    for first in range(0, len(roots), SORTED_AT_ONCE):
-        some = roots[first : first + SORTED_AT_ONCE].tolist()
-        budget.step(1 + len(some) // PLACES_PER_STEP)
+    for first in range(0, len(roots), TREES_AT_ONCE):
+        some = roots[first : first + TREES_AT_ONCE].tolist()
+        budget.step(1 + len(some) // TREES_PER_STEP)
         numbers[first : first + len(some)] = [crc32(index.uuids[root].encode()) for root in some]
     return numbers
 
