@@ -18,8 +18,8 @@ from roost.operations.candidates import find_candidates
 from roost.operations.traits import replace_traits
 from roost.query import CandidateQuery
 from roost.search.budget import Budget
-from roost.search.combine import BLOCK_FIRST
 from roost.search.find import find
+from roost.search.hard.block_search import BLOCK_FIRST
 from roost.service.service import Roost
 from roost.settings import Settings
 from roost.store import standard_names

@@ -9,6 +9,7 @@ from msgspec.structs import replace as evolve
 from roost.query import CandidateQuery
 from roost.search import combine
 from roost.search.find import find
+from roost.search.hard import block_search
 from roost.search.index.index import Index
 from tests import oracle
 from tests.property.extended import make_extended_query, worlds_and_extended_queries
@@ -30,12 +31,21 @@ def test_the_search_finds_exactly_the_valid_candidates(case: tuple[World, Candid
     check(Index.build(rows(world)), world, query)
 
 
-@pytest.mark.parametrize("ways_few", [combine.WAYS_FEW, 0], ids=["checked at once", "searched"])
+@pytest.mark.parametrize(
+    ("ways_few", "patience"),
+    [
+        (combine.WAYS_FEW, block_search.PATIENCE),
+        (0, block_search.PATIENCE),
+        (0, -block_search.PATIENCE),
+    ],
+    ids=["checked at once", "searched", "looking ahead"],
+)
 def test_the_search_finds_exactly_the_valid_candidates_for_seeds(
-    ways_few: int, monkeypatch: pytest.MonkeyPatch
+    ways_few: int, patience: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Worlds as large as the generator makes them, on both paths of `combine`."""
+    """Worlds as large as the generator makes them, on all paths of `combine`."""
     monkeypatch.setattr(combine, "WAYS_FEW", ways_few)
+    monkeypatch.setattr(block_search, "PATIENCE", patience)
     for seed in range(EXAMPLE_COUNT // 2):
         choices = Seeded(seed)
         world = make_world(choices)

@@ -9,11 +9,12 @@ from roost.changes import Changes
 from roost.model import SHARING_TRAIT, Inventory
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup, TraitRule
 from roost.search.budget import Budget
-from roost.search.find import RANGE_MIN, find
+from roost.search.find import find
 from roost.search.index.advance import advance
 from roost.search.index.index import Index
 from roost.search.pages import WAYS_AT_FIRST
 from roost.search.split.search import SplitSearch
+from roost.search.tree_options import RANGE_MIN
 from tests.support.world import build, provider, rows
 
 

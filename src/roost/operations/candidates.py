@@ -14,6 +14,7 @@ from roost.search.candidate_text import SEPARATOR
 from roost.search.capacity import simulate_claims
 from roost.search.explain.explain import explain
 from roost.search.find import find
+from roost.search.hard.difficulty import describe_difficulty
 from roost.service.service import Roost
 
 # Candidates that take less are written at once. More of them are written while they are sent.
@@ -53,8 +54,10 @@ def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> W
         )
     if answer.is_too_large:
         raise AnswerTooLarge(settings.answer_bytes_max)
-    if answer.gave_up and (query.limit is None or not answer.count):
-        raise SearchTooHard("It has many ways to serve each group.", "A limit helps.")
+    # A limit asks for some candidates, whoever sets it; without one all of them are asked for.
+    is_limited = (query.limit or settings.max_allocation_candidates) is not None
+    if answer.gave_up and not (is_limited and answer.count):
+        raise SearchTooHard(*describe_difficulty(query, answer.option_counts))
     stopwatch.lap(metrics.SEARCH_FIND)
     written = _write(answer, layout, settings.answer_bytes_max)
     stopwatch.lap(metrics.SEARCH_RENDER)

@@ -67,6 +67,8 @@ class Answer:
         self.count = 0
         self.next: Cursor | None = None  # of the last way, if another page follows
         self.gave_up = False  # whether the search gave up, so that ways may be missing
+        # If it gave up: how many options the slots have in the tree with the most ways.
+        self.option_counts: Sequence[int] = ()
 
     # -- gathering -----------------------------------------------------------------------------
 

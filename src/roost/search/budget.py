@@ -10,6 +10,7 @@ from collections.abc import Callable
 UNITS_PER_QUESTION = 8192
 # What costs how much, in units: a way in a matrix costs one, and a step of a loop in Python more.
 ROWS_PER_UNIT = 4
+COLUMNS_PER_UNIT = 8
 UNITS_PER_STEP = 64
 
 
@@ -36,10 +37,21 @@ class Budget:
         self.rows_examined += count
         self._spend(count // ROWS_PER_UNIT)
 
-    def try_choices(self, count: int) -> None:
-        """Account for ways, or partial ways, that are checked as lines of a matrix."""
-        self.choices_tried += count
+    def pass_over_rows(self, count: int) -> None:
+        """Account for another pass over rows that were examined before, as for another group."""
+        self._spend(count // ROWS_PER_UNIT)
+
+    def compare_sets(self, count: int) -> None:
+        """Account for sets of traits or aggregates that a rule is evaluated for."""
         self._spend(count)
+
+    def try_choices(self, count: int, width: int = 1) -> None:
+        """Account for ways, or partial ways, that are checked as lines of a matrix.
+
+        The wider it is, the more there is to copy and to compare in each.
+        """
+        self.choices_tried += count
+        self._spend(count * max(1, width // COLUMNS_PER_UNIT))
 
     def step(self, count: int = 1) -> None:
         """Account for steps of a loop in Python."""

@@ -170,39 +170,54 @@ class SameSubtree(Constraint):
         rows = list(_rows(self.slots, way))
         return max(rows) <= int(self._index.rows.last[min(rows)])
 
-    def mask_possible(self, ways: Ways, remaining: Sequence[Integers]) -> Mask:
-        """Which ways meet the rule so far, or can be mended by an option of a remaining slot."""
+    def mask_possible(self, ways: Ways, tops: Integers) -> Mask:
+        """Which ways meet the rule so far, or can be mended by an option of a remaining slot.
+
+        `tops` are those of the options that are not below another one, and at least one.
+        """
         low, high = _span([ways[number] for number in self.slots])
         last = self._index.rows.last
-        above = np.concatenate(remaining)
-        covers = (above <= low[:, np.newaxis]) & (last[above] >= high[:, np.newaxis])
-        possible: Mask = np.logical_or.reduce(covers, axis=1)
-        return possible | (last[low] >= high)
+        # An option that is above a provider is below, or is, the only top that can be.
+        top = tops[np.maximum(np.searchsorted(tops, low, side="right") - 1, 0)]
+        possible: Mask = (last[low] >= high) | ((top <= low) & (last[top] >= high))
+        return possible
+
+    def tops(self, rows: Integers) -> Integers:
+        """Those of the rows that are not below another one, in order."""
+        rows = np.unique(rows)
+        # Subtrees are adjacent rows, and one holds the other or they have nothing in common.
+        before = np.maximum.accumulate(self._index.rows.last[rows])
+        tops: Integers = rows[np.concatenate([[True], rows[1:] > before[:-1]])]
+        return tops
 
 
 class OutsideSubtree(Constraint):
-    """The provider of the last slot is not in the subtree of the others: `same_subtree=_X,!_Y`.
+    """The provider of one slot is not in the subtree of the others: `same_subtree=_X,!_Y`.
 
-    Not monotonic: as long as a slot of the subtree is not filled, its top is not known. That the
-    other providers share a subtree is for `SameSubtree` to check.
+    Monotonic: the others share a subtree, as `SameSubtree` checks, and one of their providers is
+    its top. So to be outside of it is to be outside of the subtree of each of them.
     """
 
-    monotonic = False
+    monotonic = True
 
     def __init__(self, index: Index, inside: Sequence[int], outside: int) -> None:
         super().__init__(index, (*inside, outside))
-        self._inside, self._outside = tuple(inside), outside
+        self.inside, self.outside = tuple(inside), outside
 
     def mask(self, ways: Ways) -> Mask:
-        top, _ = _span([ways[number] for number in self._inside])
-        rows = ways[self._outside]
-        outside: Mask = (rows < top) | (rows > self._index.rows.last[top])
-        return outside
+        last, rows = self._index.rows.last, ways[self.outside]
+        if self._newest != self.outside:
+            tops = [ways[self._newest]]
+        else:
+            tops = [ways[number] for number in self._earlier]
+        return reduce(iand, ((rows < top) | (rows > last[top]) for top in tops))
 
     def allows(self, way: Way) -> bool:
-        top = min(_rows(self._inside, way))
-        last = int(self._index.rows.last[top])
-        return not any(top <= piece.row <= last for piece in way[self._outside])
+        last = self._index.rows.last
+        tops = (self._newest,) if self._newest != self.outside else self._earlier
+        return not any(
+            top <= piece.row <= last[top] for top in _rows(tops, way) for piece in way[self.outside]
+        )
 
 
 class TraitAmongProviders(Constraint):

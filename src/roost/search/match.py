@@ -5,12 +5,13 @@ group, and one for an unsuffixed group without resources. A slot is filled by on
 module says which providers can.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from roost.model import INTEGER_MAX
 from roost.query import AggregateRule, CandidateQuery, ProviderQuery, RequestGroup, TraitRule
+from roost.search.budget import Budget
 from roost.search.index.columns import ClassColumn, Integers, Mask
 from roost.search.index.index import Index
 
@@ -24,7 +25,7 @@ class Slot:
         self.group = group
         self.demands = demands  # class id -> amount; empty for a resourceless group
 
-    def local(self, index: Index, first: int, end: int) -> Integers:
+    def local(self, index: Index, first: int, end: int, budget: Budget | None = None) -> Integers:
         """The rows from `first` up to `end` that can fill the slot for their own tree."""
         rows = EMPTY
         if not self.demands:
@@ -33,6 +34,8 @@ class Slot:
             column = index.columns.get(class_id)
             if column is None:
                 return EMPTY
+            if budget is not None:
+                budget.pass_over_rows(end - first)
             span = column.span(first, end)
             fitting = column.row[span][fits_mask(column, span, amount)]
             if number:
@@ -73,8 +76,16 @@ class Slot:
 class GroupMatcher:
     """The rules of one group, prepared to be checked for many rows at once."""
 
-    def __init__(self, index: Index, group: RequestGroup, *, is_complete: bool = True) -> None:
+    def __init__(
+        self,
+        index: Index,
+        group: RequestGroup,
+        *,
+        is_complete: bool = True,
+        budget: Budget | None = None,
+    ) -> None:
         """A group that is not complete lacks classes that the request asks for."""
+        budget = Budget() if budget is None else budget
         self.suffix = group.suffix
         self.one_provider = group.one_provider
         self.anywhere = group.anywhere and is_complete
@@ -92,8 +103,10 @@ class GroupMatcher:
                 frozenset(index.traits.ids[name] for name in names) for names in required
             )
         on_each = group.traits if alone else TraitRule(forbidden=group.traits.forbidden)
-        self._traits = trait_sets_accepted(index, on_each) if on_each else None
-        self._aggregates = AggregateTest(index, group.aggregates) if group.aggregates else None
+        self._traits = trait_sets_accepted(index, on_each, budget) if on_each else None
+        self._aggregates = (
+            AggregateTest(index, group.aggregates, budget) if group.aggregates else None
+        )
         self._range = _rows_allowed(index, group)
         demands = {index.classes.ids[name]: amount for name, amount in group.resources.items()}
         if alone:
@@ -114,6 +127,26 @@ class GroupMatcher:
         return accepted
 
 
+def same_as(groups: Iterable[RequestGroup], slots: Iterable[Slot]) -> list[int]:
+    """For each slot the first one that the same providers can fill: groups may be equal."""
+    asked: dict[str, object] = {
+        group.suffix: (
+            tuple(sorted(group.resources.items())),
+            group.traits,
+            group.aggregates,
+            group.in_tree,
+            group.in_subtree,
+        )
+        for group in groups
+        if group.one_provider
+    }
+    firsts: dict[object, int] = {}
+    return [
+        firsts.setdefault(asked.get(slot.group.suffix, number), number)
+        for number, slot in enumerate(slots)
+    ]
+
+
 def _rows_allowed(index: Index, group: RequestGroup) -> range | None:
     """The only rows that a group may take from, or None: a tree and a subtree are adjacent."""
     allowed: range | None = None
@@ -131,9 +164,12 @@ def _rows_allowed(index: Index, group: RequestGroup) -> range | None:
 class AggregateTest:
     """A rule on aggregates, prepared to be checked for many rows at once."""
 
-    def __init__(self, index: Index, rule: AggregateRule) -> None:
+    def __init__(self, index: Index, rule: AggregateRule, budget: Budget) -> None:
         sets = index.aggregate_sets
-        self._required = [sets.holding_any(names) for names in rule.required]
+        self._required = []
+        for names in rule.required:
+            budget.compare_sets(len(sets.members))
+            self._required.append(sets.holding_any(names))
         self._forbidden = sets.holding_any(rule.forbidden)
 
     def accepts(self, index: Index, rows: Integers, *, spanning: bool) -> Mask:
@@ -152,11 +188,12 @@ class AggregateTest:
 class RootTest:
     """What the root of a tree must be, prepared to be checked for many roots at once."""
 
-    def __init__(self, index: Index, query: CandidateQuery) -> None:
+    def __init__(self, index: Index, query: CandidateQuery, budget: Budget | None = None) -> None:
         self._index = index
+        budget = Budget() if budget is None else budget
         traits, aggregates = query.root_traits, query.root_aggregates
-        self._traits = trait_sets_accepted(index, traits) if traits else None
-        self._aggregates = AggregateTest(index, aggregates) if aggregates else None
+        self._traits = trait_sets_accepted(index, traits, budget) if traits else None
+        self._aggregates = AggregateTest(index, aggregates, budget) if aggregates else None
 
     def accepted(self, roots: Integers) -> Integers:
         """Those of the roots that meet the rules."""
@@ -191,11 +228,12 @@ def matching_providers(index: Index, query: ProviderQuery) -> list[int]:
     return rows
 
 
-def trait_sets_accepted(index: Index, rule: TraitRule) -> Mask:
+def trait_sets_accepted(index: Index, rule: TraitRule, budget: Budget) -> Mask:
     """For each set of traits in the index: whether a provider with it meets the rule."""
     sets, ids = index.trait_sets, index.traits.ids
     accepted = ~sets.holding_any(ids[name] for name in rule.forbidden)
     for names in rule.required:
+        budget.compare_sets(len(sets.members))
         accepted &= sets.holding_any(ids[name] for name in names)
     return accepted
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from roost.query import CandidateQuery, Cursor, Order
 from roost.search import combine
+from roost.search.budget import Budget
 from roost.search.combine import Combination
 from roost.search.index.columns import Integers
 from roost.search.index.index import Index
@@ -21,7 +22,9 @@ from roost.search.sharing import SharingOptions
 
 # Ways that are made and checked at once: few at first, since a page may want no more, then more.
 WAYS_AT_FIRST = 256
-WAYS_AT_ONCE = 16 * combine.WAYS_FEW
+WAYS_AT_ONCE = combine.WAYS_FEW
+# How many trees are a step of the budget when they take turns.
+TREES_PER_STEP = 4
 
 
 class _Tree:
@@ -66,7 +69,9 @@ class OrderedWays:
         slots: list[Slot],
         shared: list[SharingOptions],
         batches: Iterable[Combination],
+        budget: Budget,
     ) -> None:
+        self._budget = budget
         self._uuids = index.uuids
         self._after = query.after
         # Only a way in which everything is shared can be that of several trees.
@@ -74,11 +79,11 @@ class OrderedWays:
         self._sharing = index.sharing_rows()
         self._batches = list(batches)
         roots = np.concatenate([EMPTY, *(each.options.roots for each in self._batches)])
-        ranks = ranks_of(index, order, slots, roots)
+        ranks = ranks_of(index, order, slots, roots, budget)
         # For each tree, in order; its ways are made when its turn comes.
-        self._numbers = in_order(index, roots, ranks)
-        self._roots: list[int] = roots[self._numbers].tolist()
-        self._ranks: list[float] = ranks[self._numbers].tolist()
+        self._numbers = in_order(index, roots, ranks, budget)
+        self._roots = roots[self._numbers]
+        self._ranks = ranks[self._numbers]
         self._first_of_batch = np.cumsum([0, *(len(each.options.roots) for each in self._batches)])
         self._trees: dict[int, _Tree] = {}
         self._ways_wanted = WAYS_AT_FIRST
@@ -105,7 +110,9 @@ class OrderedWays:
         alive: Iterable[int] = range(len(self._roots))
         while alive:
             still = []
-            for position in alive:
+            for number, position in enumerate(alive):
+                if number % TREES_PER_STEP == 0:
+                    self._budget.step()
                 if position < skipped:
                     still.append(position)
                     continue
@@ -118,7 +125,7 @@ class OrderedWays:
             turn += 1
 
     def _key(self, position: int) -> tuple[float, str]:
-        return self._ranks[position], self._uuids[self._roots[position]]
+        return float(self._ranks[position]), self._uuids[int(self._roots[position])]
 
     # -- the ways of some trees ----------------------------------------------------------------
 
@@ -134,6 +141,8 @@ class OrderedWays:
         count = 0.0
         few: dict[int, list[_Tree]] = {}
         for position in range(first, len(self._roots)):
+            if position % TREES_PER_STEP == 0:
+                self._budget.step()
             if position in self._trees:
                 continue
             number = int(self._numbers[position])

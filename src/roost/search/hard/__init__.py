@@ -1,0 +1,1 @@
+"""Trees with more ways than can be tried: seen through, decided or searched with a budget."""
