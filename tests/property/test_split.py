@@ -12,8 +12,8 @@ from roost.query import CandidateQuery, Order, OrderBy, RequestGroup, TraitRule
 from roost.search.find import find
 from roost.search.index.index import Index
 from roost.search.split.pieces import PIECES_MAX, PieceSizes, piece_sizes, splits
+from roost.search.split.request import STEPS_OF_TREE_MAX
 from roost.search.split.search import SplitSearch
-from roost.search.split.ways import STEPS_OF_TREE_MAX
 from tests import oracle
 from tests.property.extended import make_split_query, worlds_and_split_queries
 from tests.property.strategies import EXAMPLE_COUNT, Seeded, make_world

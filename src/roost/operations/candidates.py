@@ -21,6 +21,8 @@ class WrittenCandidates(Value, frozen=True, kw_only=True):
     candidates: list[str]  # texts of one or more candidates each
     summaries: list[bytes]  # texts of one or more providers each
     next: Cursor | None = None  # where the next page begins, if there is one
+    # Whether everything was tried until the limit was reached; None if amounts may not be split.
+    complete: bool | None = None
 
 
 def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> WrittenCandidates:
@@ -37,7 +39,9 @@ def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> W
             random=Random() if settings.randomize_allocation_candidates else None,
             budget=roost.search_budget(),
         )
-        if answer.gave_up and (query.limit is None or not answer.count):
+        # A request that may split says how far it came; see `complete`.
+        needs_all = query.limit is None and not query.may_split
+        if answer.gave_up and (needs_all or not answer.count):
             raise SearchTooHard("It has many ways to serve each group.", "A limit helps.")
         stopwatch.lap(metrics.SEARCH_FIND)
         # Written while the index is locked, since the index caches the summaries of its trees.
@@ -45,6 +49,7 @@ def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> W
             candidates=answer.write_candidates(layout),
             summaries=answer.write_summaries(layout),
             next=answer.next,
+            complete=not answer.gave_up if query.may_split else None,
         )
     stopwatch.lap(metrics.SEARCH_RENDER)
     metrics.SEARCH_CANDIDATES.observe(answer.count)

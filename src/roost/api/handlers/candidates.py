@@ -61,7 +61,10 @@ def render(found: WrittenCandidates, after: str | None = None) -> bytes:
         separator = b", "
     if not found.summaries:
         pieces.append(separator)
-    pieces.append(b"}}" if after is None else b'}, "next": "' + after.encode() + b'"}')
+    pieces.append(b"}")
+    if found.complete is not None:
+        pieces.append(b', "complete": ' + msgspec.json.encode(found.complete))
+    pieces.append(b"}" if after is None else b', "next": "' + after.encode() + b'"}')
     return b"".join(pieces)
 
 

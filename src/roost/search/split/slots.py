@@ -1,7 +1,7 @@
 """The slots of a request whose amounts may be split, and the providers that can fill each."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -10,12 +10,17 @@ import numpy as np
 from msgspec.structs import replace as evolve
 
 from roost.query import CandidateQuery, RequestGroup
+from roost.search.budget import Budget
 from roost.search.constraints import Piece, Pieces
 from roost.search.index.columns import CAPACITY_MAX, Integers, Mask
 from roost.search.index.index import Index
 from roost.search.match import EMPTY, GroupMatcher, Slot
 from roost.search.sharing import SharingOptions
 from roost.search.split.pieces import PIECES_MAX, PieceSizes, piece_sizes, splits
+from roost.search.split.steps import OutOfSteps, StepCount
+
+# How many steps are made to find out whether the units of one tree allow a split at all.
+STEPS_OF_SLOT_MAX = 10_000
 
 
 class SplitSlot:
@@ -28,40 +33,30 @@ class SplitSlot:
 
     # -- one tree ------------------------------------------------------------------------------
 
-    def whole(self, root: int, sharing: Sequence[int]) -> list[Pieces]:
-        """One provider fills it: one of the tree, or one that shares with the tree."""
+    def whole_rows(self, root: int, sharing: Sequence[int]) -> list[int]:
+        """The providers that fill it alone: of the tree, or sharing with the tree."""
         rows = self._of_tree(self._tried_list, root)
-        rows += [row for row in sharing if row in self._shared]
-        return [(Piece(self.slot.group.suffix, row, self.slot.demands),) for row in rows]
+        return rows + [row for row in sharing if row in self._shared]
 
-    def split(self, root: int) -> Iterator[Pieces]:
-        """Two or more providers of the tree itself fill it, and none could be left out."""
-        ((class_id, amount),) = self.slot.demands.items()
-        sizes = {row: self._sizes_of[row] for row in self._of_tree(self._able_list, root)}
-        return self._as_pieces(class_id, splits(sizes, amount))
+    def piece(self, row: int) -> Pieces:
+        """What fills it if one provider does."""
+        return (Piece(self.slot.group.suffix, row, self.slot.demands),)
 
-    def split_within(self, root: int, room: Callable[[int], int]) -> Iterator[Pieces]:
-        """The same within the room that other slots leave; some providers could be left out."""
-        ((class_id, amount),) = self.slot.demands.items()
-        sizes = {}
-        for row in self._of_tree(self._able_list, root):
-            low, _, step = self._sizes_of[row]
-            high = min(room(row), amount) // step * step
-            if low <= high:
-                sizes[row] = PieceSizes(low, high, step)
-        return self._as_pieces(class_id, splits(sizes, amount, minimal=False))
-
-    def _as_pieces(self, class_id: int, found: Iterable[Mapping[int, int]]) -> Iterator[Pieces]:
+    def pieces(self, split: Mapping[int, int]) -> Pieces:
+        """What fills it if several providers do: row -> size of the piece."""
+        ((class_id, _),) = self.slot.demands.items()
         suffix = self.slot.group.suffix
-        for each in found:
-            if len(each) > 1:
-                yield tuple(Piece(suffix, row, {class_id: n}) for row, n in sorted(each.items()))
+        return tuple(Piece(suffix, row, {class_id: size}) for row, size in sorted(split.items()))
 
-    def pieces_max(self, root: int) -> int:
-        """How many pieces it can have in a tree, at most."""
+    def sizes(self, root: int) -> dict[int, PieceSizes]:
+        """For each provider of the tree that can serve a piece: which sizes."""
         if not self.may_split:
-            return 1
-        return max(1, min(PIECES_MAX, len(self._of_tree(self._able_list, root))))
+            return {}
+        found = self._sizes
+        some = slice(*np.searchsorted(found.row, (root, int(self._index.rows.last[root]) + 1)))
+        columns = (found.low[some], found.high[some], found.step[some])
+        sizes = map(PieceSizes, *(column.tolist() for column in columns))
+        return dict(zip(found.row[some].tolist(), sizes, strict=True))
 
     def has_nested_providers(self, root: int) -> bool:
         """Whether one of the providers that can serve a piece is an ancestor of another."""
@@ -81,19 +76,29 @@ class SplitSlot:
 
     # -- many trees ----------------------------------------------------------------------------
 
-    def can_fill(self, roots: Integers) -> Mask:
-        """Which of the trees can fill the slot."""
+    def can_fill(self, roots: Integers, budget: Budget) -> tuple[Mask, Mask]:
+        """Which of the trees can fill the slot, and for which that was not found out."""
         able = self._can_fill_whole(roots)
+        unknown = np.zeros(len(roots), dtype=np.bool_)
         if self.may_split:
+            ((_, amount),) = self.slot.demands.items()
             for number in np.flatnonzero(self.may_fill(roots) & ~able).tolist():
-                able[number] = any(True for _ in self.split(int(roots[number])))
-        return able
+                steps = StepCount(budget, STEPS_OF_SLOT_MAX)
+                sizes = self.sizes(int(roots[number]))
+                try:
+                    steps.add()
+                    found = next(splits(sizes, amount, on_step=steps.add), None)
+                    able[number] = found is not None
+                except OutOfSteps:
+                    unknown[number] = True
+        return able, unknown
 
     def may_fill(self, roots: Integers) -> Mask:
         """A quick upper bound of `can_fill`: units may make a split impossible."""
         able = self._can_fill_whole(roots)
         if self.may_split:
             ((_, amount),) = self.slot.demands.items()
+            # Amounts beyond what any column holds are compared as if they were at that bound.
             able |= self._served_max[roots] >= min(amount, CAPACITY_MAX)
         return able
 
@@ -114,15 +119,18 @@ class SplitSlot:
 
     @cached_property
     def _served_max(self) -> Integers:
-        """For each root, how much all providers of its tree can serve at most."""
+        """For each root, how much the largest pieces that its tree can serve add up to."""
         served = np.zeros(self._index.rows.count, dtype=np.int64)
-        np.add.at(served, self._index.rows.root[self._sizes.row], self._sizes.high)
+        rows, high = self._sizes.row, self._sizes.high
+        roots = self._index.rows.root[rows]
+        order = np.lexsort((-high, roots))
+        roots, high = roots[order], high[order]
+        # The number of each within its tree, the largest first.
+        begins = np.flatnonzero(np.diff(roots, prepend=-1))
+        number = np.arange(len(roots)) - np.repeat(begins, np.diff(begins, append=len(roots)))
+        counted = number < PIECES_MAX
+        np.add.at(served, roots[counted], high[counted])
         return served
-
-    @cached_property
-    def _sizes_of(self) -> dict[int, PieceSizes]:
-        columns = [column.tolist() for column in self._sizes]
-        return {row: PieceSizes(*rest) for row, *rest in zip(*columns, strict=True)}
 
     @cached_property
     def _sizes(self) -> "_SizeColumns":
