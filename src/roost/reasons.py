@@ -119,6 +119,7 @@ class TreeReason(Value, frozen=True, kw_only=True):
     rule: Rule | None = None
     providers: tuple[ProviderMiss, ...] = ()  # the nearest first
     providers_more: int = 0  # how many more there are
+    is_examined: bool = True  # False: the search gave up before it had examined all providers
 
 
 class Relaxation(Value, frozen=True, kw_only=True):

@@ -87,15 +87,17 @@ def _times_max(options: Sequence[Option], free: Free, budget: Budget) -> int | N
     they take multiples of what all amounts that they may take there have in common.
     """
     common: dict[tuple[str, str], int] = {}
-    asked: dict[str, int] = {}
+    asked: dict[str, int] | None = None
     for option in options:
         budget.step()
         totals: dict[str, int] = {}
         for key, amount in option.amounts:
             common[key] = math.gcd(common.get(key, 0), amount)
             totals[key[1]] = totals.get(key[1], 0) + amount
-        for name, total in totals.items():
-            asked[name] = min(asked.get(name, total), total)
+        least = totals if asked is None else asked
+        asked = {name: min(least[name], totals[name]) for name in least.keys() & totals.keys()}
+    if asked is None:
+        return 0
     usable: dict[str, int] = {}
     for (provider, name), unit in common.items():
         usable[name] = usable.get(name, 0) + free[provider, name] // unit * unit

@@ -55,6 +55,8 @@ def simulate_claims(
     complete = None
     try:
         while complete is None:
+            if not budget.is_left:
+                raise GaveUp
             ways, are_all = find_ways(index, query, budget)
             complete = simulation.claim(ways)
             if complete and not are_all:

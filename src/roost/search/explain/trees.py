@@ -30,12 +30,13 @@ def reason_of(funnel: Funnel, root: int) -> TreeReason:
         return TreeReason(uuid=uuid, name=name, stage=None, is_decided=is_decided)
     rule = funnel.rules[stage]
     misses: list[ProviderMiss] = []
+    is_examined = True
     try:
         for miss in _misses(funnel, stage, rule, root):
             funnel.budget.step()
             misses.append(miss)
     except GaveUp:
-        pass
+        is_examined = False
     misses.sort(key=_distance)
     return TreeReason(
         uuid=uuid,
@@ -44,6 +45,7 @@ def reason_of(funnel: Funnel, root: int) -> TreeReason:
         rule=rule,
         providers=tuple(misses[:PROVIDERS_MAX]),
         providers_more=max(0, len(misses) - PROVIDERS_MAX),
+        is_examined=is_examined,
     )
 
 

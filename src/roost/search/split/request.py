@@ -19,7 +19,7 @@ from roost.search.split.steps import OutOfSteps
 # The limits count steps and not time, so that the search stops at the same point for every page.
 STEPS_OF_TREE_FREE = 400
 STEPS_OF_TREE_MAX = 10_000
-STEPS_MAX = 500_000
+STEPS_MAX = 200_000
 # How many orders are tried in which slots are split one after the other.
 ORDERS_MAX = 24
 
