@@ -31,7 +31,9 @@ SIZES = [7 + number % 5 for number in range(40)]
 
 
 def tree(sizes: Sequence[int | Inventory]) -> World:
-    children = (provider(f"child{n}", {"VCPU": size}, parent="host") for n, size in enumerate(sizes))
+    children = (
+        provider(f"child{n}", {"VCPU": size}, parent="host") for n, size in enumerate(sizes)
+    )
     return build(provider("host"), *children)
 
 
