@@ -19,7 +19,7 @@ from roost.search.capacity import simulate_claims
 from roost.search.explain.explain import explain
 from roost.search.index.index import Index
 from roost.search.split import request as limits
-from roost.search.split.pieces import PIECES_MAX, PieceSizes, SplitKind, divisions, splits
+from roost.search.split.pieces import PIECES_MAX, Offers, PieceSizes, SplitKind, divisions, splits
 from roost.search.split.search import SplitSearch
 from tests import oracle
 from tests.support.headers import HEADERS
@@ -198,7 +198,7 @@ def test_divisions_are_all_divisions(sizes: list[PieceSizes], amount: int) -> No
     expected = list(divided(sizes, amount))
     assert list(divisions(sizes, amount)) == expected
     of_all = range(len(sizes), len(sizes) + 1)
-    every = splits(dict(enumerate(sizes)), amount, kind=SplitKind.ANY_SIZE, counts=of_all)
+    every = splits(Offers(dict(enumerate(sizes))), amount, kind=SplitKind.ANY_SIZE, counts=of_all)
     in_rows = sorted([each[number] for number in range(len(sizes))] for each in every)
     assert in_rows == sorted(expected)
 

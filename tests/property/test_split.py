@@ -11,7 +11,7 @@ from roost.model import INTEGER_MAX
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup, TraitRule
 from roost.search.find import find
 from roost.search.index.index import Index
-from roost.search.split.pieces import PIECES_MAX, PieceSizes, piece_sizes, splits
+from roost.search.split.pieces import PIECES_MAX, Offers, PieceSizes, piece_sizes, splits
 from roost.search.split.request import STEPS_OF_TREE_MAX
 from roost.search.split.search import SplitSearch
 from tests import oracle
@@ -106,22 +106,24 @@ def test_summaries_show_every_tree_that_serves() -> None:
 
 def test_one_provider_is_filled_and_the_next_gives_the_rest() -> None:
     nodes = {1: PieceSizes(1, 4, 1), 2: PieceSizes(1, 4, 1)}
-    assert list(splits(nodes, 6)) == [{1: 4, 2: 2}, {2: 4, 1: 2}]
-    assert list(splits(nodes, 4)) == [{1: 4}, {2: 4}]
-    assert list(splits(nodes, 9)) == []
+    assert list(splits(Offers(nodes), 6)) == [{1: 4, 2: 2}, {2: 4, 1: 2}]
+    assert list(splits(Offers(nodes), 4)) == [{1: 4}, {2: 4}]
+    assert list(splits(Offers(nodes), 9)) == []
 
 
 def test_the_first_piece_leaves_what_the_second_needs() -> None:
-    assert list(splits({1: PieceSizes(1, 4, 1), 2: PieceSizes(3, 3, 1)}, 6)) == [{1: 3, 2: 3}]
+    assert list(splits(Offers({1: PieceSizes(1, 4, 1), 2: PieceSizes(3, 3, 1)}), 6)) == [
+        {1: 3, 2: 3}
+    ]
 
 
 def test_large_amounts_with_coprime_steps_end_soon() -> None:
     sizes = {
         n: PieceSizes(step, INTEGER_MAX // step * step, step) for n, step in enumerate((7, 11, 13))
     }
-    assert list(splits(sizes, 2**31 + 2)) != []
-    assert list(splits({n: PieceSizes(2, 2**30, 2) for n in range(20)}, 2**31 - 1)) == []
-    assert list(splits({n: PieceSizes(1, 1, 1) for n in range(200)}, 2**62)) == []
+    assert list(splits(Offers(sizes), 2**31 + 2)) != []
+    assert list(splits(Offers({n: PieceSizes(2, 2**30, 2) for n in range(20)}), 2**31 - 1)) == []
+    assert list(splits(Offers({n: PieceSizes(1, 1, 1) for n in range(200)}), 2**62)) == []
 
 
 @given(st.integers(0, 20), st.integers(1, 5), st.integers(1, 20), st.integers(1, 5))

@@ -12,9 +12,12 @@ suffices, and whether there is a split at all is known at once, however wide the
 
 import itertools
 import math
+from bisect import insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
+
+from roost.search.split.steps import OutOfSteps
 
 # A rule of the query language and not a limit of the search: no amount has more pieces.
 PIECES_MAX = 4
@@ -39,12 +42,49 @@ class PieceSizes(NamedTuple):
     step: int
 
 
-class _Offer(NamedTuple):
+class Offer(NamedTuple):
     """What one provider can serve, and how much of it other slots leave."""
 
     row: int
     sizes: PieceSizes
     most: int
+
+
+def _largest_first(offer: Offer) -> tuple[int, int]:
+    # With equal offers the rows decide, so that all processes have the same order.
+    return -offer.most, offer.row
+
+
+class Offers:
+    """What the providers of one tree can serve of one amount, the largest first."""
+
+    def __init__(self, sizes: Mapping[int, PieceSizes], *, has_more: bool = False) -> None:
+        """There may be more that are smaller, too many to try."""
+        found = (Offer(row, each, each.high) for row, each in sizes.items())
+        self.largest = sorted(found, key=_largest_first)
+        self.has_more = has_more
+        steps = {each.step for each in sizes.values()}
+        # Whether every provider can serve every multiple of one step, up to what it has.
+        self.are_uniform = len(steps) < 2 and all(each.low == each.step for each in sizes.values())
+
+    def fewest_pieces(self, amount: int) -> int | None:
+        """A lower bound of how many pieces the amount needs; None: it cannot be served."""
+        served = itertools.accumulate(offer.most for offer in self.largest[:PIECES_MAX])
+        return next((count for count, most in enumerate(served, 1) if most >= amount), None)
+
+    def within(self, left: Mapping[int, int], kind: SplitKind) -> list[Offer]:
+        """The same where other slots leave only so much of some of the providers."""
+        if not left:
+            return self.largest
+        found = [offer for offer in self.largest if offer.row not in left]
+        for row, sizes, _ in (offer for offer in self.largest if offer.row in left):
+            most = min(sizes.high, left[row]) // sizes.step * sizes.step
+            if sizes.low <= most:
+                # What others leave bounds each piece. But whether a provider could be left out
+                # depends on what the others have, and not on what is left of it.
+                own = sizes if kind is SplitKind.MINIMAL else sizes._replace(high=most)
+                insort(found, Offer(row, own, most), key=_largest_first)
+        return found
 
 
 def piece_sizes(*, free: int, min_unit: int, max_unit: int, step_size: int) -> PieceSizes | None:
@@ -54,37 +94,21 @@ def piece_sizes(*, free: int, min_unit: int, max_unit: int, step_size: int) -> P
     return PieceSizes(low, high, step_size) if low <= high else None
 
 
-def are_uniform(sizes: Mapping[int, PieceSizes]) -> bool:
-    """Whether every provider can serve every multiple of one step, up to what it has."""
-    return len({each.step for each in sizes.values()}) < 2 and all(
-        each.low == each.step for each in sizes.values()
-    )
-
-
-def fewest_pieces(sizes: Mapping[int, PieceSizes], amount: int) -> int | None:
-    """A lower bound of how many pieces the amount needs; None: it cannot be served."""
-    largest = sorted((each.high for each in sizes.values()), reverse=True)[:PIECES_MAX]
-    for count, served in enumerate(itertools.accumulate(largest), 1):
-        if served >= amount:
-            return count
-    return None
-
-
 def splits(
-    sizes: Mapping[int, PieceSizes],
+    offers: Offers,
     amount: int,
     *,
     kind: SplitKind = SplitKind.MINIMAL,
     counts: Sequence[int] = range(1, PIECES_MAX + 1),
-    room: Callable[[int], int] | None = None,
+    left: Mapping[int, int] | None = None,
     on_step: Callable[[], None] = lambda: None,
 ) -> Iterator[dict[int, int]]:
     """Every split of the amount, as row -> size of the piece, those with the fewest pieces first.
 
-    `room` says how much other slots leave of each provider. `on_step` is called for whatever is
-    tried, and may raise to end it.
+    `left` says how much other slots leave of the providers that they use. `on_step` is called for
+    whatever is tried, and may raise to end it.
     """
-    sets = _Sets(sizes, amount, kind, room, on_step)
+    sets = _Sets(offers, amount, kind, left or {}, on_step)
     for count in counts:
         for chosen in sets.of_size(count):
             if kind is SplitKind.ANY_SIZE:
@@ -94,7 +118,7 @@ def splits(
 
 
 def _in_all_orders(
-    chosen: Sequence[_Offer], amount: int, on_step: Callable[[], None]
+    chosen: Sequence[Offer], amount: int, on_step: Callable[[], None]
 ) -> Iterator[dict[int, int]]:
     """For each order of the providers: the first piece as large as can be, then the second."""
     found: list[dict[int, int]] = []
@@ -112,7 +136,7 @@ def _in_all_orders(
 
 
 def _in_all_sizes(
-    chosen: Sequence[_Offer], amount: int, on_step: Callable[[], None]
+    chosen: Sequence[Offer], amount: int, on_step: Callable[[], None]
 ) -> Iterator[dict[int, int]]:
     for pieces in divisions([each.sizes for each in chosen], amount, on_step):
         yield {each.row: piece for each, piece in zip(chosen, pieces, strict=True)}
@@ -123,39 +147,30 @@ class _Sets:
 
     def __init__(
         self,
-        sizes: Mapping[int, PieceSizes],
+        offers: Offers,
         amount: int,
         kind: SplitKind,
-        room: Callable[[int], int] | None,
+        left: Mapping[int, int],
         on_step: Callable[[], None],
     ) -> None:
         self._amount = amount
         self._minimal = kind is SplitKind.MINIMAL
         self._on_step = on_step
-        self._is_uniform = are_uniform(sizes)
+        self._is_uniform = offers.are_uniform
+        self._has_more = offers.has_more
         self._sufficient: dict[frozenset[int], bool] = {}
-        offers = []
-        for row, each in sizes.items():
-            most = each.high if room is None else min(each.high, room(row))
-            most = most // each.step * each.step
-            if each.low <= most:
-                # What others leave bounds each piece. But whether a provider could be left out
-                # depends on what the others have, and not on what is left of it.
-                own = each if self._minimal else PieceSizes(each.low, most, each.step)
-                offers.append(_Offer(row, own, most))
-        # With equal offers the rows decide, so that all processes have the same order.
-        self._offers = sorted(offers, key=lambda offer: (-offer.most, offer.row))
+        self._offers = offers.within(left, kind)
         self._served = [0, *itertools.accumulate(offer.most for offer in self._offers)]
         self._low_min = min((offer.sizes.low for offer in self._offers), default=0)
 
-    def of_size(self, count: int) -> Iterator[tuple[_Offer, ...]]:
+    def of_size(self, count: int) -> Iterator[tuple[Offer, ...]]:
         for chosen in self._longer((), 0, count, self._amount, self._amount):
             if not self._minimal or self._is_minimal(chosen):
                 yield chosen
 
     def _longer(
-        self, chosen: tuple[_Offer, ...], first: int, count: int, wanted: int, room: int
-    ) -> Iterator[tuple[_Offer, ...]]:
+        self, chosen: tuple[Offer, ...], first: int, count: int, wanted: int, room: int
+    ) -> Iterator[tuple[Offer, ...]]:
         """With `count` more of the offers from `first` on.
 
         They must serve at least `wanted`, and their smallest pieces must fit into `room`.
@@ -175,8 +190,11 @@ class _Sets:
                 yield from self._longer(
                     longer, number + 1, count - 1, wanted - offer.most, room - offer.sizes.low
                 )
+        if self._has_more:
+            # Smaller ones might do.
+            raise OutOfSteps
 
-    def _is_minimal(self, chosen: tuple[_Offer, ...]) -> bool:
+    def _is_minimal(self, chosen: tuple[Offer, ...]) -> bool:
         """Whether they suffice, and would not without some of them."""
         if self._is_uniform:
             highs = [offer.sizes.high for offer in chosen]
@@ -189,7 +207,7 @@ class _Sets:
             for some in itertools.combinations(chosen, count)
         )
 
-    def _suffices(self, chosen: Sequence[_Offer]) -> bool:
+    def _suffices(self, chosen: Sequence[Offer]) -> bool:
         """Whether the amount can be divided among them if nothing else is taken."""
         sizes = [offer.sizes for offer in chosen]
         if self._is_uniform:

@@ -100,7 +100,7 @@ class SplitSearch:
 
     # -- which trees ---------------------------------------------------------------------------
 
-    def _roots(self) -> list[int]:
+    def _roots(self) -> Integers:
         """The trees that may serve, in order."""
         index, query = self._index, self._query
         roots = index.root_rows() if self._root is None else np.array([self._root])
@@ -112,7 +112,7 @@ class SplitSearch:
             slots = [each.slot for each in self._request.slots]
             ranks = ranks_of(index, query.order, slots, roots)
         self._ranks = dict(zip(roots.tolist(), ranks.tolist(), strict=True))
-        found: list[int] = roots[in_order(index, roots, ranks)].tolist()
+        found: Integers = roots[in_order(index, roots, ranks)]
         return found
 
     def _may_fill(self, roots: Integers) -> Mask:
@@ -137,13 +137,24 @@ class SplitSearch:
     def _in_turns(self) -> Iterator[tuple[Cursor, SplitWay]]:
         """The ways of each kind, those with the fewest pieces first; trees take turns."""
         roots, pieces = self._roots(), 0
+        least = self._extra_least(roots)
         for kind in SplitKind:
             for extra in range(self._request.extra_max + 1):
-                for turn, root, way in _turns(self._waiting(roots, kind, extra)):
+                # Trees that need more pieces are not even looked at.
+                some = roots[least <= extra].tolist()
+                for turn, root, way in _turns(self._waiting(some, kind, extra)):
                     rank, uuid = self._ranks[root], self._index.uuids[root]
                     yield Cursor(pieces=pieces, turn=turn, rank=rank, root=uuid), way
                 pieces += 1
-            roots = self._not_through(roots, kind)
+            roots = np.array(self._not_through(roots.tolist(), kind), dtype=np.int64)
+            least = self._extra_least(roots)
+
+    def _extra_least(self, roots: Integers) -> Integers:
+        """How many pieces more than slots each of the trees needs at least."""
+        least = np.zeros(len(roots), dtype=np.int64)
+        for slot in self._request.slots:
+            least += slot.extra_least(roots)
+        return least
 
     def _waiting(
         self, roots: Iterable[int], kind: SplitKind, extra: int

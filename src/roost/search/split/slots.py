@@ -16,11 +16,13 @@ from roost.search.index.columns import CAPACITY_MAX, Integers, Mask
 from roost.search.index.index import Index
 from roost.search.match import EMPTY, GroupMatcher, Slot
 from roost.search.sharing import SharingOptions
-from roost.search.split.pieces import PIECES_MAX, PieceSizes, piece_sizes, splits
+from roost.search.split.pieces import PIECES_MAX, Offers, PieceSizes, piece_sizes, splits
 from roost.search.split.steps import OutOfSteps, StepCount
 
 # How many steps are made to find out whether the units of one tree allow a split at all.
 STEPS_OF_SLOT_MAX = 10_000
+# How many providers of a tree, those that can serve most, are tried for pieces.
+OFFERS_MAX = 4096
 
 
 class SplitSlot:
@@ -48,15 +50,23 @@ class SplitSlot:
         suffix = self.slot.group.suffix
         return tuple(Piece(suffix, row, {class_id: size}) for row, size in sorted(split.items()))
 
-    def sizes(self, root: int) -> dict[int, PieceSizes]:
-        """For each provider of the tree that can serve a piece: which sizes."""
+    def offers(self, root: int) -> Offers:
+        """What the providers of the tree can serve, in pieces."""
         if not self.may_split:
-            return {}
+            return Offers({})
         found = self._sizes
-        some = slice(*np.searchsorted(found.row, (root, int(self._index.rows.last[root]) + 1)))
-        columns = (found.low[some], found.high[some], found.step[some])
-        sizes = map(PieceSizes, *(column.tolist() for column in columns))
-        return dict(zip(found.row[some].tolist(), sizes, strict=True))
+        rows = self._able_list
+        first = bisect_left(rows, root)
+        end = bisect_right(rows, int(self._index.rows.last[root]), first)
+        if end - first <= OFFERS_MAX:
+            some = range(first, end)
+            low, high, step = self._size_lists
+            return Offers({rows[n]: PieceSizes(low[n], high[n], step[n]) for n in some})
+        # The sort is stable, so that those with equal offers stay in order.
+        largest = first + np.argsort(-found.high[first:end], kind="stable")[:OFFERS_MAX]
+        columns = [column[largest].tolist() for column in found]
+        sizes = {row: PieceSizes(*rest) for row, *rest in zip(*columns, strict=True)}
+        return Offers(sizes, has_more=True)
 
     def has_nested_providers(self, root: int) -> bool:
         """Whether one of the providers that can serve a piece is an ancestor of another."""
@@ -66,8 +76,9 @@ class SplitSlot:
 
     def rows_of(self, root: int, sharing: Sequence[int]) -> list[int]:
         """The providers that can fill it for a tree, or serve a piece."""
-        rows = set(self._of_tree(self._able_list, root))
-        return sorted(rows.union(row for row in sharing if row in self._shared))
+        rows = self._of_tree(self._able_list, root)
+        shared = [row for row in sharing if row in self._shared]
+        return sorted({*rows, *shared}) if shared else rows
 
     def _of_tree(self, rows: list[int], root: int) -> list[int]:
         """Those of the rows, which are in order, that belong to a tree."""
@@ -84,10 +95,10 @@ class SplitSlot:
             ((_, amount),) = self.slot.demands.items()
             for number in np.flatnonzero(self.may_fill(roots) & ~able).tolist():
                 steps = StepCount(budget, STEPS_OF_SLOT_MAX)
-                sizes = self.sizes(int(roots[number]))
                 try:
                     steps.add()
-                    found = next(splits(sizes, amount, on_step=steps.add), None)
+                    offers = self.offers(int(roots[number]))
+                    found = next(splits(offers, amount, on_step=steps.add), None)
                     able[number] = found is not None
                 except OutOfSteps:
                     unknown[number] = True
@@ -99,8 +110,19 @@ class SplitSlot:
         if self.may_split:
             ((_, amount),) = self.slot.demands.items()
             # Amounts beyond what any column holds are compared as if they were at that bound.
-            able |= self._served_max[roots] >= min(amount, CAPACITY_MAX)
+            able |= self._served[-1][roots] >= min(amount, CAPACITY_MAX)
         return able
+
+    def extra_least(self, roots: Integers) -> Integers:
+        """How many pieces more than one each of the trees needs at least."""
+        needed = np.zeros(len(roots), dtype=np.int64)
+        if self.may_split:
+            ((_, amount),) = self.slot.demands.items()
+            for served in self._served[:-1]:
+                needed += served[roots] < min(amount, CAPACITY_MAX)
+            needed = np.maximum(needed, 1)
+            needed[self._can_fill_whole(roots)] = 0
+        return needed
 
     def _can_fill_whole(self, roots: Integers) -> Mask:
         rows = self._index.rows
@@ -118,9 +140,8 @@ class SplitSlot:
         return self._sizes.row if self.may_split else self._local
 
     @cached_property
-    def _served_max(self) -> Integers:
-        """For each root, how much the largest pieces that its tree can serve add up to."""
-        served = np.zeros(self._index.rows.count, dtype=np.int64)
+    def _served(self) -> list[Integers]:
+        """For each root what the largest piece of its tree serves, the two largest, and so on."""
         rows, high = self._sizes.row, self._sizes.high
         roots = self._index.rows.root[rows]
         order = np.lexsort((-high, roots))
@@ -128,9 +149,15 @@ class SplitSlot:
         # The number of each within its tree, the largest first.
         begins = np.flatnonzero(np.diff(roots, prepend=-1))
         number = np.arange(len(roots)) - np.repeat(begins, np.diff(begins, append=len(roots)))
-        counted = number < PIECES_MAX
-        np.add.at(served, roots[counted], high[counted])
-        return served
+        served = np.zeros((PIECES_MAX, self._index.rows.count), dtype=np.int64)
+        for count in range(PIECES_MAX):
+            served[count:, roots[number == count]] += high[number == count]
+        return list(served)
+
+    @cached_property
+    def _size_lists(self) -> tuple[list[int], list[int], list[int]]:
+        """The sizes of `able_rows`: single elements are read much quicker from lists."""
+        return self._sizes.low.tolist(), self._sizes.high.tolist(), self._sizes.step.tolist()
 
     @cached_property
     def _sizes(self) -> "_SizeColumns":

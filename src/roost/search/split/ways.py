@@ -1,6 +1,6 @@
 """The ways of one tree to serve a request whose amounts may be split."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,10 +9,13 @@ from roost.search.constraints import Constraint, Pieces
 from roost.search.sharing import sharing_with
 from roost.search.split import request as limits
 from roost.search.split.answer import SplitWay, amounts_of
-from roost.search.split.pieces import PIECES_MAX, SplitKind, are_uniform, fewest_pieces, splits
+from roost.search.split.pieces import PIECES_MAX, SplitKind, splits
 from roost.search.split.request import SplitRequest
 from roost.search.split.slots import SplitSlot
 from roost.search.split.steps import OutOfSteps
+
+# How many providers are looked through in the time of one step.
+ROWS_PER_STEP = 64
 
 
 class TreeWays:
@@ -94,7 +97,7 @@ class TreeWays:
                 self.has_untried
                 or request.needs_traits
                 or request.needs_subtree
-                or not all(are_uniform(slot.sizes) for slot in self._slots)
+                or not all(slot.offers.are_uniform for slot in self._slots)
             )
         # Slots compete, or one more provider brings a trait or is above the others.
         if request.compete or request.needs_traits:
@@ -148,6 +151,7 @@ class TreeWays:
             asking = [n for n in order[depth:] if class_id in self._request.slots[n].slot.demands]
             slots = [self._request.slots[number] for number in asking]
             rows = {row for slot in slots for row in slot.rows_of(self._root, self._sharing)}
+            self._request.budget.step(1 + len(rows) // ROWS_PER_STEP)
             room = self._request.room(class_id).of_rows(np.array(sorted(rows), dtype=np.int64))
             asked = sum(slot.slot.demands[class_id] for slot in slots)
             self._totals[key] = _Total(int(room.sum()), asked, rows, frozenset(asking))
@@ -197,27 +201,24 @@ class TreeWays:
         counts = range(max(2, extras.start + 1), extras.stop + 1)
         if counts:
             ((class_id, amount),) = slot.slot.demands.items()
-            sizes, room = self._slots[number].sizes, self._room(number, class_id, way)
+            offers, left = self._slots[number].offers, self._left(number, class_id, way)
+            self._request.budget.step(len(offers.largest) // ROWS_PER_STEP)
             for split in splits(
-                sizes, amount, kind=kind, counts=counts, room=room, on_step=self._step
+                offers, amount, kind=kind, counts=counts, left=left, on_step=self._step
             ):
                 yield slot.pieces(split)
 
-    def _room(
-        self, number: int, class_id: int, way: Mapping[int, Pieces]
-    ) -> Callable[[int], int] | None:
-        """What the filled slots leave of each provider for this slot."""
-        apart = {
-            piece.row for each in self._request.apart[number] & way.keys() for piece in way[each]
-        }
-        taken = {}
+    def _left(self, number: int, class_id: int, way: Mapping[int, Pieces]) -> dict[int, int]:
+        """What the filled slots leave for this slot of the providers that they use."""
+        left: dict[int, int] = {}
         if self._request.together:
-            amounts = amounts_of(way.values())
-            taken = {row: amount for (row, of), amount in amounts.items() if of == class_id}
-        if not apart and not taken:
-            return None
-        whole_room = self._request.room(class_id)
-        return lambda row: 0 if row in apart else whole_room.of_row(row) - taken.get(row, 0)
+            room = self._request.room(class_id)
+            for (row, of), amount in amounts_of(way.values()).items():
+                if of == class_id:
+                    left[row] = room.of_row(row) - amount
+        for other in self._request.apart[number] & way.keys():
+            left.update((piece.row, 0) for piece in way[other])
+        return left
 
 
 class _Total(NamedTuple):
@@ -234,15 +235,15 @@ class _SlotOfTree:
 
     def __init__(self, slot: SplitSlot, root: int, sharing: Sequence[int]) -> None:
         self.whole_rows = slot.whole_rows(root, sharing)
-        self.sizes = slot.sizes(root)
+        self.offers = slot.offers(root)
         # How many pieces more than one it has at least and at most; if it has none at all, the
         # least is more than the most.
         self.extra_least, self.extra_most = 0, 0
         if slot.may_split:
             ((_, amount),) = slot.slot.demands.items()
-            fewest = fewest_pieces(self.sizes, amount)
+            fewest = self.offers.fewest_pieces(amount)
             if fewest is not None:
                 self.extra_least = 0 if self.whole_rows else max(fewest - 1, 1)
-                self.extra_most = min(PIECES_MAX, len(self.sizes)) - 1
+                self.extra_most = min(PIECES_MAX, len(self.offers.largest)) - 1
                 return
         self.extra_least = 0 if self.whole_rows else 1
