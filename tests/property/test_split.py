@@ -9,6 +9,7 @@ from msgspec.structs import replace as evolve
 
 from roost.model import INTEGER_MAX
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup, TraitRule
+from roost.search.budget import UNITS_PER_STEP, Budget
 from roost.search.find import find
 from roost.search.index.index import Index
 from roost.search.split.pieces import PIECES_MAX, Offers, PieceSizes, piece_sizes, splits
@@ -29,6 +30,7 @@ def check(world: World, query: CandidateQuery, note: object = None) -> int:
     found = find(index, query)
     answers = [oracle.answer_of_candidate(each) for each in found.candidates]
     assert len(answers) == len(set(answers)), (note, query)
+    assert not found.gave_up, (note, query)
     check_answers(world, query, set(answers), note)
     plain = evolve(query, groups=tuple(evolve(g, can_split=frozenset()) for g in query.groups))
     whole = {oracle.answer_of_candidate(each) for each in find(index, plain).candidates}
@@ -57,6 +59,18 @@ def valid_answers(assignments: Iterable[oracle.Assignment]) -> set[oracle.Answer
 @given(worlds_and_split_queries())
 def test_the_search_finds_exactly_the_valid_candidates(case: tuple[World, CandidateQuery]) -> None:
     check(*case)
+
+
+@given(worlds_and_split_queries(), st.integers(0, 100))
+def test_a_search_that_gives_up_says_so_and_finds_nothing_else(
+    case: tuple[World, CandidateQuery], steps: int
+) -> None:
+    world, query = case
+    index = Index.build(rows(world))
+    everything = find(index, query).candidates
+    found = find(index, query, budget=Budget(units_max=steps * UNITS_PER_STEP))
+    assert found.candidates == everything[: found.count]
+    assert found.gave_up or found.count == len(everything)
 
 
 def test_the_search_finds_exactly_the_valid_candidates_for_seeds() -> None:
