@@ -285,16 +285,11 @@ class CapacityExceeded(Conflict):
 class NoCandidates(Conflict):
     """There is no place for all of the consumers that were to be placed together."""
 
-    def __init__(self, count: int, found: int, *, gave_up: bool = False) -> None:
+    def __init__(self, count: int, found: int) -> None:
         self.count = count
         self.found = found
         if not found:
             reason = "nothing has room for what is asked for"
-        elif gave_up:
-            reason = (
-                f"no {count} of the {found} candidates found that can be had together were found "
-                "in time, though there may be some; fewer at a time may find a place"
-            )
         else:
             reason = f"no {count} of the {found} candidates found can be had together"
         super().__init__(f"Unable to place {count} consumer(s): {reason}.")
@@ -312,10 +307,10 @@ class KeyReused(Conflict):
 class SearchTooHard(BadRequest):
     """A search used up its time before it found what it must find."""
 
-    def __init__(self, hard: str, help: str) -> None:
+    def __init__(self, hard: str, help: str, *, unknown: str = "what fits") -> None:
         """`hard` is a sentence about what made it hard, `help` one about what would help."""
         super().__init__(
-            f"The search took too long and gave up, so it is unknown what fits. {hard} {help}"
+            f"The search took too long and gave up, so it is unknown {unknown}. {hard} {help}"
         )
 
 

@@ -56,6 +56,7 @@ class Verdict(StrEnum):
     FITS = "fits"
     NOT_NOW = "not now"  # it would fit an empty cloud
     NEVER = "never"
+    UNKNOWN = "unknown"  # the search gave up before it was certain
 
 
 class Rule(Value, frozen=True, kw_only=True):
@@ -113,10 +114,12 @@ class TreeReason(Value, frozen=True, kw_only=True):
 
     uuid: str  # of the root
     name: str
-    stage: int | None  # the number of the stage that lost the tree; None: it fits
+    stage: int | None  # the number of the stage that lost the tree; None: no stage did
+    is_decided: bool = True  # False: no stage lost the tree, but not all could be examined
     rule: Rule | None = None
     providers: tuple[ProviderMiss, ...] = ()  # the nearest first
     providers_more: int = 0  # how many more there are
+    is_examined: bool = True  # False: the search gave up before it had examined all providers
 
 
 class Relaxation(Value, frozen=True, kw_only=True):
@@ -139,8 +142,8 @@ class Explanation(Value, frozen=True, kw_only=True):
     verdict: Verdict  # of the whole cloud, or of the tree that was asked about
     trees: int
     providers: int
-    stages: tuple[Stage, ...]
+    stages: tuple[Stage, ...]  # as many as could be examined
     tree: TreeReason | None = None  # of the tree that was asked about
     nearest: tuple[TreeReason, ...] = ()  # trees that came furthest, where none fits
     relaxations: tuple[Relaxation, ...] = ()  # the smallest first; none where it fits
-    complete: bool = True  # False: a search gave up, so that relaxations may be missing
+    complete: bool = True  # False: a search gave up, so that stages or relaxations may be missing

@@ -9,11 +9,12 @@ from msgspec.structs import replace as evolve
 
 from roost.model import INTEGER_MAX
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup, TraitRule
+from roost.search.budget import UNITS_PER_STEP, Budget
 from roost.search.find import find
 from roost.search.index.index import Index
-from roost.search.split.pieces import PIECES_MAX, PieceSizes, piece_sizes, splits
+from roost.search.split.pieces import PIECES_MAX, Offers, PieceSizes, piece_sizes, splits
+from roost.search.split.request import STEPS_OF_TREE_MAX
 from roost.search.split.search import SplitSearch
-from roost.search.split.ways import STEPS_OF_TREE_MAX
 from tests import oracle
 from tests.property.extended import make_split_query, worlds_and_split_queries
 from tests.property.strategies import EXAMPLE_COUNT, Seeded, make_world
@@ -29,6 +30,7 @@ def check(world: World, query: CandidateQuery, note: object = None) -> int:
     found = find(index, query)
     answers = [oracle.answer_of_candidate(each) for each in found.candidates]
     assert len(answers) == len(set(answers)), (note, query)
+    assert not found.gave_up, (note, query)
     check_answers(world, query, set(answers), note)
     plain = evolve(query, groups=tuple(evolve(g, can_split=frozenset()) for g in query.groups))
     whole = {oracle.answer_of_candidate(each) for each in find(index, plain).candidates}
@@ -57,6 +59,18 @@ def valid_answers(assignments: Iterable[oracle.Assignment]) -> set[oracle.Answer
 @given(worlds_and_split_queries())
 def test_the_search_finds_exactly_the_valid_candidates(case: tuple[World, CandidateQuery]) -> None:
     check(*case)
+
+
+@given(worlds_and_split_queries(), st.integers(0, 100))
+def test_a_search_that_gives_up_says_so_and_finds_nothing_else(
+    case: tuple[World, CandidateQuery], steps: int
+) -> None:
+    world, query = case
+    index = Index.build(rows(world))
+    everything = find(index, query).candidates
+    found = find(index, query, budget=Budget(units_max=steps * UNITS_PER_STEP))
+    assert found.candidates == everything[: found.count]
+    assert found.gave_up or found.count == len(everything)
 
 
 def test_the_search_finds_exactly_the_valid_candidates_for_seeds() -> None:
@@ -106,22 +120,24 @@ def test_summaries_show_every_tree_that_serves() -> None:
 
 def test_one_provider_is_filled_and_the_next_gives_the_rest() -> None:
     nodes = {1: PieceSizes(1, 4, 1), 2: PieceSizes(1, 4, 1)}
-    assert list(splits(nodes, 6)) == [{1: 4, 2: 2}, {2: 4, 1: 2}]
-    assert list(splits(nodes, 4)) == [{1: 4}, {2: 4}]
-    assert list(splits(nodes, 9)) == []
+    assert list(splits(Offers(nodes), 6)) == [{1: 4, 2: 2}, {2: 4, 1: 2}]
+    assert list(splits(Offers(nodes), 4)) == [{1: 4}, {2: 4}]
+    assert list(splits(Offers(nodes), 9)) == []
 
 
 def test_the_first_piece_leaves_what_the_second_needs() -> None:
-    assert list(splits({1: PieceSizes(1, 4, 1), 2: PieceSizes(3, 3, 1)}, 6)) == [{1: 3, 2: 3}]
+    assert list(splits(Offers({1: PieceSizes(1, 4, 1), 2: PieceSizes(3, 3, 1)}), 6)) == [
+        {1: 3, 2: 3}
+    ]
 
 
 def test_large_amounts_with_coprime_steps_end_soon() -> None:
     sizes = {
         n: PieceSizes(step, INTEGER_MAX // step * step, step) for n, step in enumerate((7, 11, 13))
     }
-    assert list(splits(sizes, 2**31 + 2)) != []
-    assert list(splits({n: PieceSizes(2, 2**30, 2) for n in range(20)}, 2**31 - 1)) == []
-    assert list(splits({n: PieceSizes(1, 1, 1) for n in range(200)}, 2**62)) == []
+    assert list(splits(Offers(sizes), 2**31 + 2)) != []
+    assert list(splits(Offers({n: PieceSizes(2, 2**30, 2) for n in range(20)}), 2**31 - 1)) == []
+    assert list(splits(Offers({n: PieceSizes(1, 1, 1) for n in range(200)}), 2**62)) == []
 
 
 @given(st.integers(0, 20), st.integers(1, 5), st.integers(1, 20), st.integers(1, 5))

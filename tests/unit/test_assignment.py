@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from roost.model import Candidate
 from roost.operations import assignment as module
 from roost.operations.assignment import Choice, Option, choose
+from roost.search.budget import Budget
 
 PROVIDERS = ["a", "b", "c", "s"]
 
@@ -69,13 +70,37 @@ def test_fill_packs_and_the_default_takes_turns():
     assert names(fill=False) == "abca"
 
 
+def pair(one, other, amount=1):
+    allocations = {one: {"X": amount}, other: {"X": amount}}
+    return Option(candidate=Candidate(allocations=allocations, mappings={}), hosts=frozenset())
+
+
 def test_a_search_with_too_many_steps_is_given_up(monkeypatch):
     """One more is asked for than fits, and there are too many combinations to try them all."""
     monkeypatch.setattr(module, "STEPS_MAX", 1000)
+    # Every pair of three takes from two of them, so only one of each three fits.
+    found = [
+        pair(f"{n}{one}", f"{n}{other}") for n in range(20) for one, other in ("ab", "bc", "ca")
+    ]
+    free = {(f"{n}{name}", "X"): 1 for n in range(20) for name in "abc"}
+    assert choose(found, free, 21, apart=False, fill=False) == Choice(gave_up=True)
+    assert len(choose(found, free, 20, apart=False, fill=False).options) == 20
+
+
+def test_sums_show_that_too_much_is_asked_for(monkeypatch):
+    monkeypatch.setattr(module, "STEPS_MAX", 0)
     found = [option("s") for _ in range(200)]
-    found += [option("t") for _ in range(200)]
-    free = {("s", "X"): 7, ("t", "X"): 7}
-    assert choose(found, free, 15, apart=False, fill=False) == Choice(gave_up=True)
+    found += [option("t", 2) for _ in range(200)]
+    free = {("s", "X"): 7, ("t", "X"): 15}
+    assert choose(found, free, 22, apart=False, fill=False) == Choice()
+
+
+def test_the_first_options_are_tried_when_the_budget_is_used_up():
+    found = [option(name) for name in "abc"]
+    free = {(name, "X"): 1 for name in "abc"}
+    budget = Budget(units_max=0)
+    assert len(choose(found, free, 3, apart=True, fill=False, budget=budget).options) == 3
+    assert choose(found, free, 4, apart=True, fill=False, budget=budget).gave_up
 
 
 def test_exhausted_providers_are_skipped(monkeypatch):

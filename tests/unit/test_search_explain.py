@@ -17,7 +17,7 @@ from roost.search.explain import relax
 from roost.search.explain.explain import explain
 from roost.search.find import find
 from roost.search.index.index import Index
-from roost.search.split import ways as split_ways
+from roost.search.split import request as split_request
 from tests.support.names import uid
 from tests.support.world import build, provider, rows
 
@@ -294,15 +294,30 @@ def test_the_nearest_trees_lack_the_least_in_all_pieces():
     assert [tree.name for tree in found.nearest] == ["host2", "host1"]
 
 
-def test_a_search_that_gave_up_does_not_say_never(monkeypatch):
+def test_a_search_that_gave_up_says_that_it_is_unknown(monkeypatch):
+    nodes = [provider(f"node{n}", {"VCPU": 7 + n % 5}, parent="host") for n in range(40)]
+    index = Index.build(rows(build(provider("host"), *nodes)))
+    # As much as all of them have.
+    groups = tuple(split(group(f"_{n}", {"VCPU": 30}), "VCPU") for n in range(12))
+    monkeypatch.setattr(split_request, "STEPS_OF_TREE_MAX", 500)
+    monkeypatch.setattr(split_request, "STEPS_MAX", 2000)
+    found = explain(index, CandidateQuery(groups=groups))
+    assert (found.verdict, found.complete) == (Verdict.UNKNOWN, False)
+    assert summary(found).startswith("It is unknown whether a tree fits, because the search ")
+    found = explain(index, CandidateQuery(groups=groups), root=0)
+    assert (found.verdict, found.tree.stage, found.complete) == (Verdict.UNKNOWN, None, False)
+    assert tree_text(found.tree) == "it is unknown whether host fits"
+    simulated = simulate_claims(index, CandidateQuery(groups=groups))
+    assert (simulated.count, simulated.complete) == (0, False)
+
+
+def test_what_sums_prove_is_certain():
     nodes = [provider(f"node{n}", {"VCPU": 4}, parent="host") for n in range(8)]
     index = Index.build(rows(build(provider("host"), *nodes)))
     groups = tuple(split(group(f"_{n}", {"VCPU": 6}), "VCPU") for n in range(9))
-    monkeypatch.setattr(split_ways, "STEPS_OF_TREE_MAX", 500)
-    found = explain(index, CandidateQuery(groups=groups), budget=Budget(lambda: False))
-    assert (found.verdict, found.complete) == (Verdict.NOT_NOW, False)
-    simulated = simulate_claims(index, CandidateQuery(groups=groups))
-    assert (simulated.count, simulated.complete) == (0, False)
+    found = explain(index, CandidateQuery(groups=groups))
+    assert (found.verdict, found.nearest[0].rule.kind) == (Verdict.NEVER, RuleKind.CAPACITY)
+    assert simulate_claims(index, CandidateQuery(groups=groups)).complete
 
 
 def test_the_verdict_is_fits_not_now_or_never():

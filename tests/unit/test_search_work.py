@@ -175,6 +175,6 @@ def test_a_limit_bounds_the_splits_that_are_tried():
     group = RequestGroup(resources={"VCPU": 6}, can_split=frozenset({"VCPU"}))
     search = SplitSearch(index, CandidateQuery(groups=(group,), order=Order(by=OrderBy.ROOT)))
     assert search.find(10).count == 10
-    assert search.steps < 30
+    assert search.steps < 60
     search = SplitSearch(index, CandidateQuery(groups=(group,)))
     assert search.find(None).count == 1000

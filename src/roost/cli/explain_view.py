@@ -19,6 +19,7 @@ _STYLES = {
     Verdict.FITS: "bold green",
     Verdict.NOT_NOW: "bold yellow",
     Verdict.NEVER: "bold red",
+    Verdict.UNKNOWN: "bold magenta",
 }
 
 
@@ -49,7 +50,7 @@ def print_explanation(found: Explanation) -> None:
         for each in found["relaxations"]:
             console.print(_indented(Text(each["text"], style="cyan")))
     if not found["complete"]:
-        console.print(_indented(Text("there may be more: not every change was tried", "dim")))
+        console.print(_indented(Text("there may be more: not everything was tried", "dim")))
     console.print()
     console.print(Text(found["summary"], style=_STYLES[Verdict(found["verdict"])]))
 

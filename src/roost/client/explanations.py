@@ -58,9 +58,9 @@ class ExplainedTree(TypedDict):
 
     uuid: str  # of the root
     name: str
-    stage: int | None  # the number of the rule's stage; None: the tree fits
+    stage: int | None  # the number of the rule's stage; None: the tree meets all that were examined
     rule: ExplainedRule | None
-    reason: str | None  # the rule and what breaks it, in words; None: the tree fits
+    reason: str | None  # the rule and what breaks it, in words
     text: str  # the same as a sentence about the tree
     providers: list[ExplainedProvider]
     providers_more: int  # how many more there are
@@ -77,7 +77,7 @@ class Relaxation(TypedDict):
 class Explanation(TypedDict):
     """Why a request fits or does not."""
 
-    verdict: Literal["fits", "not now", "never"]
+    verdict: Literal["fits", "not now", "never", "unknown"]
     summary: str  # in one sentence
     trees: int
     providers: int
@@ -85,7 +85,7 @@ class Explanation(TypedDict):
     tree: ExplainedTree | None  # the tree that was asked about
     nearest: list[ExplainedTree]
     relaxations: list[Relaxation]
-    complete: bool  # whether every relaxation was tried
+    complete: bool  # whether everything was tried; if not, stages or relaxations may be missing
 
 
 class TreeCapacity(TypedDict):

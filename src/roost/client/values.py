@@ -90,6 +90,7 @@ class Candidates(Value, frozen=True, kw_only=True):
 
     candidates: list[Candidate]
     summaries: Mapping[str, ProviderSummary]  # by provider UUID
+    complete: bool = True  # False: not every split was tried, so that candidates may be missing
 
 
 class Events(Value, frozen=True, kw_only=True):

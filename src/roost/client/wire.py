@@ -145,6 +145,7 @@ def candidates(found: Any) -> Candidates:
             )
             for key, summary in found["provider_summaries"].items()
         },
+        complete=found.get("complete", True),
     )
 
 

@@ -4,15 +4,23 @@ Pure functions of what each candidate takes, what is free, and the order of the 
 
 Usually the first candidates in order fit. Where they compete for the same resources, the hosts
 with the fewest remaining candidates choose first. Where that fails too, a depth-first search tries
-combinations, up to a bound: deciding whether candidates fit together is NP-hard.
+combinations, up to a bound: deciding whether candidates fit together is NP-hard. Every loop asks
+the budget of the placement.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from roost.model import Candidate, Value
+from roost.search.budget import Budget, GaveUp
 
 # How many candidates the search of combinations examines before it gives up.
 STEPS_MAX = 100_000
+
+# How many options are tried once more, in order, when the budget is used up.
+OPTIONS_AT_LAST = 64
+# How many hosts are compared in the time of one step.
+HOSTS_PER_STEP = 16
 
 # (provider UUID, resource class) -> how much is free.
 Free = Mapping[tuple[str, str], int]
@@ -38,31 +46,76 @@ class Choice(Value, frozen=True, kw_only=True):
     gave_up: bool = False
 
 
-def choose(options: Sequence[Option], free: Free, count: int, *, apart: bool, fill: bool) -> Choice:
+def choose(
+    options: Sequence[Option],
+    free: Free,
+    count: int,
+    *,
+    apart: bool,
+    fill: bool,
+    budget: Budget | None = None,
+) -> Choice:
     """Choose `count` options that fit together.
 
     With `apart` no two of them share a host. With `fill` an option is used as often as it fits
     before the next one; otherwise each option is used once before any is used again.
     """
-    found = _in_order(options, _Remaining(free, apart=apart), count, fill=fill)
-    if found is None and apart:
-        found = _fewest_first(options, _Remaining(free, apart=True), count)
-    if found is not None:
-        return Choice(options=found)
-    search = _CombinationSearch(options, _Remaining(free, apart=apart), count)
-    found = search.run()
-    return Choice(options=found, gave_up=search.gave_up)
+    budget = Budget() if budget is None else budget
+    try:
+        found = _in_order(options, _Remaining(free, budget, apart=apart), count, fill=fill)
+        if found is None and apart:
+            found = _fewest_first(options, _Remaining(free, budget, apart=True), count)
+        if found is not None:
+            return Choice(options=found)
+        times_max = _times_max(options, free, budget)
+        if times_max is not None and times_max < count:
+            return Choice()
+        search = _CombinationSearch(options, _Remaining(free, budget, apart=apart), count)
+        found = search.run()
+        return Choice(options=found, gave_up=search.gave_up)
+    except GaveUp:
+        # The first options, which have been found already, may do.
+        first = _Remaining(free, Budget(), apart=apart)
+        found = _in_order(options[:OPTIONS_AT_LAST], first, count, fill=fill)
+        return Choice(options=found, gave_up=found is None)
+
+
+def _times_max(options: Sequence[Option], free: Free, budget: Budget) -> int | None:
+    """An upper bound of how many options fit together; None: there is none.
+
+    Equal requests take as much of each class in all, wherever they take it from. From one provider
+    they take multiples of what all amounts that they may take there have in common.
+    """
+    common: dict[tuple[str, str], int] = {}
+    asked: dict[str, int] | None = None
+    for option in options:
+        budget.step()
+        totals: dict[str, int] = {}
+        for key, amount in option.amounts:
+            common[key] = math.gcd(common.get(key, 0), amount)
+            totals[key[1]] = totals.get(key[1], 0) + amount
+        least = totals if asked is None else asked
+        asked = {name: min(least[name], totals[name]) for name in least.keys() & totals.keys()}
+    if asked is None:
+        return 0
+    usable: dict[str, int] = {}
+    for (provider, name), unit in common.items():
+        usable[name] = usable.get(name, 0) + free[provider, name] // unit * unit
+    return min((usable[name] // total for name, total in asked.items()), default=None)
 
 
 class _Remaining:
     """What is free beside the options chosen so far."""
 
-    def __init__(self, free: Free, *, apart: bool) -> None:
+    def __init__(self, free: Free, budget: Budget, *, apart: bool) -> None:
         self.free = dict(free)
+        self.budget = budget
         self.apart = apart
         self._hosts: set[str] = set()
 
     def fits(self, option: Option) -> bool:
+        """Whether an option fits beside the others. Raises `GaveUp`."""
+        self.budget.step()
         if self.apart and not self._hosts.isdisjoint(option.hosts):
             return False
         return all(self.free[key] >= amount for key, amount in option.amounts)
@@ -122,6 +175,7 @@ def _fewest_first(
     left = {hosts: [each for each in some if remaining.fits(each)] for hosts, some in left.items()}
     chosen: list[Option] = []
     while len(chosen) < count:
+        remaining.budget.step(1 + len(left) // HOSTS_PER_STEP)
         hosts = min(
             (each for each in left if left[each]), key=lambda each: len(left[each]), default=None
         )

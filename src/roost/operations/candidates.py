@@ -35,6 +35,8 @@ class WrittenCandidates(Value, frozen=True, kw_only=True):
     summaries: list[bytes]  # of one or more providers each
     summaries_length: int
     next: Cursor | None = None  # where the next page begins, if there is one
+    # Whether everything was tried until the limit was reached; None if amounts may not be split.
+    complete: bool | None = None
 
 
 def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> WrittenCandidates:
@@ -54,9 +56,10 @@ def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> W
         )
     if answer.is_too_large:
         raise AnswerTooLarge(settings.answer_bytes_max)
-    # A limit asks for some candidates, whoever sets it; without one all of them are asked for.
+    # A limit asks for some candidates, whoever sets it; without one all of them are asked for. A
+    # request that may split says how far it came; see `complete`.
     is_limited = (query.limit or settings.max_allocation_candidates) is not None
-    if answer.gave_up and not (is_limited and answer.count):
+    if answer.gave_up and not (answer.count and (is_limited or query.may_split)):
         raise SearchTooHard(*describe_difficulty(query, answer.option_counts))
     stopwatch.lap(metrics.SEARCH_FIND)
     written = _write(answer, layout, settings.answer_bytes_max)
@@ -92,6 +95,7 @@ def _write(answer: Answer, layout: Layout, bytes_max: int) -> WrittenCandidates:
         summaries=summaries,
         summaries_length=summaries_length,
         next=answer.next,
+        complete=not answer.gave_up if answer.query.may_split else None,
     )
 
 

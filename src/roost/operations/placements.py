@@ -1,7 +1,6 @@
 """Placements: choose candidates and claim them in one call, for one or many consumers."""
 
 import logging
-import time
 from collections.abc import Sequence
 from random import Random
 
@@ -12,6 +11,7 @@ from roost.errors import (
     ConstraintViolated,
     KeyReused,
     MissingInventory,
+    SearchTooHard,
     UnknownProvider,
 )
 from roost.model import Candidate, ConsumerChange, NewConsumer, Placed
@@ -32,7 +32,6 @@ LOG = logging.getLogger(__name__)
 
 # How many races a request may lose before its client is told to try again.
 ATTEMPTS_MAX = 16
-SECONDS_MAX = 10.0
 
 # Another writer took, or changed, what this request had chosen.
 _LOST_RACES = (
@@ -49,19 +48,24 @@ def place(roost: Roost, *, request: PlacementRequest) -> tuple[Placed, ...]:
 
     The candidates come from the index, as those of a search; the transaction decides, as it does
     for a claim. A request that loses a race searches again: the index has then caught up with the
-    winner.
+    winner. All attempts together have the budget of one search.
     """
     stored = _read_stored(roost, request.key)
     if stored is not None:
         return stored
     random = Random()
-    deadline = time.monotonic() + SECONDS_MAX
+    budget = roost.search_budget()
     for attempt in range(ATTEMPTS_MAX):
-        if attempt and time.monotonic() > deadline:
+        if attempt and not budget.is_left:
             break
         try:
-            chosen = choose_candidates(roost, request, attempt, random)
+            chosen = choose_candidates(roost, request, attempt, random, budget)
             return _claim(roost, request, chosen)
+        except SearchTooHard:
+            if attempt:
+                # There was a place until others took it.
+                break
+            raise
         except _LOST_RACES as error:
             LOG.debug("lost a race for a place, attempt %d: %s", attempt + 1, error)
             metrics.RETRY_PLACEMENT.inc()

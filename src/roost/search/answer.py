@@ -118,10 +118,13 @@ class Answer:
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
+        return tuple(self.each_candidate())
+
+    def each_candidate(self) -> Iterator[Candidate]:
+        """The candidates one by one, for a caller that may stop early."""
         uuids = self._index.uuids
-        return tuple(
-            self._candidate(way, [uuids[row] for row in way]) for way in self.ways.tolist()
-        )
+        for way in self.ways.tolist():
+            yield self._candidate(way, [uuids[row] for row in way])
 
     @property
     def summaries(self) -> tuple[ProviderSummary, ...]:

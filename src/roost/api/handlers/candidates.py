@@ -46,8 +46,7 @@ def _find(roost: Roost, query: CandidateQuery, version: Version) -> Reply:
     layout = JsonLayout(query, version)
     with reword_errors(candidate_query.WORDINGS):
         found = find_candidates(roost, query=query, layout=layout)
-    after = None if found.next is None else tokens.encode_cursor(query, found.next)
-    end = b"}}" if after is None else b'}, "next": "' + after.encode() + b'"}'
+    end = _end(query, found)
     length = found.candidates_length + found.summaries_length
     length += len(_BEGIN) + len(_BETWEEN) + len(end)
     rendered = render(found, end)
@@ -61,6 +60,16 @@ def _count(roost: Roost, parameters: query_string.Parameters) -> Reply:
     with reword_errors(candidate_query.WORDINGS):
         found = count_capacity(roost, query=query)
     return Reply(body=found, shows_state=True)
+
+
+def _end(query: CandidateQuery, found: WrittenCandidates) -> bytes:
+    """What follows the summaries, from their closing brace on."""
+    end = b"}"
+    if found.complete is not None:
+        end += b', "complete": ' + msgspec.json.encode(found.complete)
+    if found.next is not None:
+        end += b', "next": "' + tokens.encode_cursor(query, found.next).encode() + b'"'
+    return end + b"}"
 
 
 def render(found: WrittenCandidates, end: bytes) -> Iterator[bytes]:

@@ -68,6 +68,8 @@ def rule_text(rule: Rule) -> str:
 
 def tree_text(reason: TreeReason) -> str:
     """A sentence about one tree: that it fits, or the first reason why it does not."""
+    if reason.rule is None and not reason.is_decided:
+        return f"it is unknown whether {reason.name} fits"
     if reason.rule is None:
         return f"{reason.name} fits"
     return f"{reason.name} fails at {failure_text(reason, reason.rule)}"
@@ -79,7 +81,7 @@ def failure_text(reason: TreeReason, rule: Rule) -> str:
     if reason.providers_more:
         said.append(f"and {reason.providers_more:,} more")
     if not said:
-        said = [_tree_wide_text(rule)]
+        said = [_without_providers(reason, rule)]
     return f"{rule_text(rule)}: " + "; ".join(said)
 
 
@@ -130,6 +132,10 @@ def _inventory_text(miss: ProviderMiss) -> str:
 
 def _free_text(miss: ProviderMiss) -> str:
     return f"{miss.free} free of {miss.capacity}"
+
+
+def _without_providers(reason: TreeReason, rule: Rule) -> str:
+    return _tree_wide_text(rule) if reason.is_examined else "its providers were not all examined"
 
 
 def _tree_wide_text(rule: Rule) -> str:
@@ -219,26 +225,38 @@ def _quantity(name: str, amount: int) -> str:
 
 def summary(explanation: Explanation) -> str:
     """The explanation in one sentence."""
-    tree = explanation.tree
-    who = "No tree" if tree is None else tree.name
     if explanation.verdict == Verdict.FITS:
-        count = explanation.stages[-1].trees_out if explanation.stages else explanation.trees
-        fit = "fits" if count == 1 else "fit"
-        return f"{who} fits." if tree is not None else f"{_trees(count)} {fit}."
+        return _who_fits(explanation)
     if not explanation.trees:
         return "No tree fits: there are no providers."
-    verb = "fits" if tree is None else "does not fit"
-    text = f"{who} {verb}{_when(explanation)}: "
-    text += _why(tree or explanation.nearest[0], is_nearest=tree is None)
+    tree = explanation.tree
+    reason = tree or next(iter(explanation.nearest), None)
+    if reason is None or reason.rule is None:
+        who = "a tree" if tree is None else tree.name
+        text = f"It is unknown whether {who} fits, because the search took too long and gave up"
+    else:
+        who = "No tree fits" if tree is None else f"{tree.name} does not fit"
+        text = f"{who}{_when(explanation)}: {_why(reason, is_nearest=tree is None)}"
     if explanation.relaxations:
         text += f"; it would fit {relaxation_text(explanation.relaxations[0])}"
     return text + "."
+
+
+def _who_fits(explanation: Explanation) -> str:
+    if explanation.tree is not None:
+        return f"{explanation.tree.name} fits."
+    if not explanation.complete:
+        return "At least 1 tree fits."
+    count = explanation.stages[-1].trees_out if explanation.stages else explanation.trees
+    return f"{_trees(count)} {'fits' if count == 1 else 'fit'}."
 
 
 def _when(explanation: Explanation) -> str:
     """Whether the request could fit later, once less is used."""
     if explanation.verdict == Verdict.NOT_NOW:
         return " now"
+    if explanation.verdict == Verdict.UNKNOWN:
+        return " now (whether it would if nothing were used was not found out in time)"
     if explanation.tree is None:
         return ", and none would if all were empty"
     return ", and would not if it were empty"
@@ -248,7 +266,8 @@ def _why(reason: TreeReason, *, is_nearest: bool) -> str:
     assert reason.rule is not None
     who = f"{reason.name}, the nearest, fails" if is_nearest else "it fails"
     said = provider_text(reason.providers[0], reason.rule) if reason.providers else None
-    return f"{who} at {rule_text(reason.rule)} ({said or _tree_wide_text(reason.rule)})"
+    said = said or _without_providers(reason, reason.rule)
+    return f"{who} at {rule_text(reason.rule)} ({said})"
 
 
 def _trees(count: int) -> str:

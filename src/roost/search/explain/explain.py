@@ -23,28 +23,41 @@ def explain(
     """Why does this request not fit, and what would let it?
 
     With the row of a root the verdict and the relaxations are about its tree; the funnel is
-    always about the whole cloud. Relaxations are searched for as long as the budget lasts.
+    always about the whole cloud. When the budget runs out, the explanation has what is known by
+    then, and says that it is not complete.
     """
     budget = Budget() if budget is None else budget
     query = evolve(query, limit=None)
     funnel = Funnel(index, query, budget)
+    fits = funnel.fits(root)
+    verdict = _verdict(index, query, root, fits, budget)
     tree = None if root is None else reason_of(funnel, root)
-    fits = len(funnel.left) > 0 if tree is None else tree.stage is None
+    near = nearest(funnel) if tree is None else ()
     relaxer = Relaxer(index, query, root, budget)
-    if fits:
-        verdict = Verdict.FITS
-    elif has_candidate(what_if_empty(index, query), query, root=root, budget=budget) is False:
-        verdict = Verdict.NEVER
-    else:
-        # Also if the search gave up, because "never" must be certain.
-        verdict = Verdict.NOT_NOW
+    relaxations = () if fits else relaxer.relaxations()
+    is_certain = verdict is not Verdict.UNKNOWN and funnel.is_complete
     return Explanation(
         verdict=verdict,
         trees=len(funnel.roots),
         providers=index.live_count,
         stages=tuple(funnel.stages),
         tree=tree,
-        nearest=nearest(funnel) if tree is None else (),
-        relaxations=() if fits else relaxer.relaxations(),
-        complete=relaxer.complete and not funnel.gave_up,
+        nearest=near,
+        relaxations=relaxations,
+        complete=is_certain and relaxer.complete and not budget.gave_up,
     )
+
+
+def _verdict(
+    index: Index, query: CandidateQuery, root: int | None, fits: bool | None, budget: Budget
+) -> Verdict:
+    if fits is None:
+        return Verdict.UNKNOWN
+    if fits:
+        return Verdict.FITS
+    would_fit = None
+    if budget.is_left:
+        would_fit = has_candidate(what_if_empty(index, query), query, root=root, budget=budget)
+    if would_fit is None:
+        return Verdict.UNKNOWN
+    return Verdict.NOT_NOW if would_fit else Verdict.NEVER

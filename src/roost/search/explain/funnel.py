@@ -11,7 +11,7 @@ import numpy as np
 
 from roost.query import CandidateQuery, RequestGroup
 from roost.reasons import OF_THE_ROOT, Rule, RuleKind, Stage
-from roost.search.budget import Budget
+from roost.search.budget import Budget, GaveUp
 from roost.search.explain.rules import decompose, is_between_slots, without
 from roost.search.find import Search
 from roost.search.index.columns import Integers, Mask
@@ -34,27 +34,55 @@ class Funnel:
         self.budget = Budget() if budget is None else budget
         self._end = index.rows.count
         self._sharing = index.sharing_rows()
-        roots = self.roots = index.root_rows()
+        self.roots = self.left = index.root_rows()
         # For the row of each root: the stage that lost the tree. Other rows mean nothing.
         self.lost_at = np.full(self._end, SURVIVES)
+        # For the row of each root: whether the last stage may have to lose the tree.
+        self._is_unknown = np.zeros(self._end, dtype=np.bool_)
         self.stages: list[Stage] = []
         # By the number of the stage, and whether after it: they are needed repeatedly.
         self._slots: dict[tuple[int, bool], Sequence[SplitSlot]] = {}
-        self.gave_up = False  # whether the search of some stage gave up
-        for number, rule in enumerate(self.rules):
-            left = roots[self._passing(number, rule, roots)]
-            self.lost_at[np.setdiff1d(roots, left, assume_unique=True)] = number
-            self.stages.append(
-                Stage(
-                    rule=rule,
-                    trees_in=len(roots),
-                    trees_out=len(left),
-                    providers_in=self._provider_count(number, rule, roots, after=False),
-                    providers_out=self._provider_count(number, rule, left, after=True),
-                )
-            )
-            roots = left
-        self.left = roots
+        try:
+            for number, rule in enumerate(self.rules):
+                self._apply(number, rule)
+        except GaveUp:
+            # The stages so far are right, and the others are left out.
+            pass
+
+    def _apply(self, number: int, rule: Rule) -> None:
+        """Examine one more stage: all of it, or nothing."""
+        roots = self.left
+        passing, unknown = self._passing(number, rule, roots)
+        # What was not found out loses no tree.
+        left = roots[passing | unknown]
+        stage = Stage(
+            rule=rule,
+            trees_in=len(roots),
+            trees_out=len(left),
+            providers_in=self._provider_count(number, rule, roots, after=False),
+            providers_out=self._provider_count(number, rule, left, after=True),
+        )
+        self.lost_at[np.setdiff1d(roots, left, assume_unique=True)] = number
+        if is_between_slots(rule):
+            # A way that meets all rules so far was found, or was not.
+            self._is_unknown[roots] = unknown
+        else:
+            self._is_unknown[roots] |= unknown
+        self.left = left
+        self.stages.append(stage)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every stage was examined, and is certain."""
+        return len(self.stages) == len(self.rules) and not self._is_unknown[self.left].any()
+
+    def fits(self, root: int | None) -> bool | None:
+        """Whether some tree, or that of this root, passes every stage; None: not found out."""
+        left = self.left if root is None else self.left[self.left == root]
+        if not len(left):
+            return False
+        is_certain = len(self.stages) == len(self.rules) and not self._is_unknown[left].all()
+        return True if is_certain else None
 
     def until(self, number: int, *, after: bool) -> CandidateQuery:
         """The query with the rules before the stage alone, or also with that of the stage."""
@@ -68,6 +96,7 @@ class Funnel:
         return known
 
     def _make_slots(self, number: int, rule: Rule, *, after: bool) -> Sequence[SplitSlot]:
+        self.budget.examine_rows(self._end)
         group = _group(self.until(number, after=after), rule)
         slots = slots_of_group(self.index, group)
         if rule.kind != RuleKind.RESOURCES:
@@ -86,39 +115,43 @@ class Funnel:
 
     # -- trees ---------------------------------------------------------------------------------
 
-    def _passing(self, number: int, rule: Rule, roots: Integers) -> Mask:
+    def _passing(self, number: int, rule: Rule, roots: Integers) -> tuple[Mask, Mask]:
+        """Which trees pass a stage, and of which that was not found out."""
+        nothing = np.zeros(len(roots), dtype=np.bool_)
         if not len(roots):
-            return np.zeros(0, dtype=np.bool_)
+            return nothing, nothing
+        self.budget.examine_rows(self._end)
         if rule.kind in OF_THE_ROOT:
             accepted = RootTest(self.index, self.until(number, after=True)).accepted(roots)
-            return np.isin(roots, accepted)
+            return np.isin(roots, accepted), nothing
         if is_between_slots(rule):
             return self._has_way(number, rule, roots)
-        passing = np.ones(len(roots), dtype=np.bool_)
+        passing, unknown = np.ones(len(roots), dtype=np.bool_), nothing
         for slot in self.slots_at(number, rule, after=True):
             self.budget.examine_rows(self._end)
-            passing &= slot.can_fill(roots)
-        return passing
+            able, not_known = slot.can_fill(roots, self.budget)
+            passing &= able | not_known
+            unknown = unknown | not_known
+        return passing & ~unknown, passing & unknown
 
-    def _has_way(self, number: int, rule: Rule, roots: Integers) -> Mask:
+    def _has_way(self, number: int, rule: Rule, roots: Integers) -> tuple[Mask, Mask]:
         query = self.until(number, after=True)
         # What groups take together is checked last: it is where a full cloud fails.
         together = rule.kind == RuleKind.CAPACITY
         if query.may_split:
             split_search = SplitSearch(self.index, query, together=together, budget=self.budget)
-            having = split_search.has_way(roots)
-            self.gave_up |= split_search.gave_up
-            return having
+            return split_search.has_way(roots)
         search = Search(self.index, query, together=together, budget=self.budget)
         found = np.zeros(self._end, dtype=np.bool_)
         for combination in search.batches():
             found[combination.options.roots[combination.possible()]] = True
-        return found[roots]
+        return found[roots], np.zeros(len(roots), dtype=np.bool_)
 
     # -- providers -----------------------------------------------------------------------------
 
     def _provider_count(self, number: int, rule: Rule, roots: Integers, *, after: bool) -> int:
         rows = self.index.rows
+        self.budget.examine_rows(self._end)
         if rule.group is None or is_between_slots(rule):
             return int((rows.last[roots] - roots + 1).sum())
         able = np.zeros(self._end, dtype=np.bool_)
@@ -137,6 +170,7 @@ class Funnel:
         if shared and len(self._sharing) and len(roots):
             sets = np.unique(rows.tree_aggregates[roots]).tolist()
             names = {name for each in sets for name in self.index.aggregate_sets.members[each]}
+            self.budget.step(len(self._sharing))
             for row in self._sharing.tolist():
                 available[row] |= not names.isdisjoint(self.index.row_aggregates(row))
         return available

@@ -7,7 +7,7 @@ import numpy as np
 
 from roost.query import CandidateQuery
 from roost.reasons import Relaxation, Rule, RuleKind
-from roost.search.budget import Budget
+from roost.search.budget import Budget, GaveUp
 from roost.search.explain.rules import decompose, with_amount, without
 from roost.search.find import has_candidate
 from roost.search.index.columns import CAPACITY_MAX
@@ -48,7 +48,7 @@ class Relaxer:
                 relaxed = self._relaxed(rule)
                 if relaxed is not None:
                     found.append(relaxed)
-        except OutOfSearches:
+        except (OutOfSearches, GaveUp):
             self.complete = False
         return tuple(sorted(found, key=lambda each: each.cost))
 
@@ -119,6 +119,7 @@ class Relaxer:
         for taken in self._taken_beside(rule):
             if taken > CAPACITY_MAX:
                 continue
+            self._budget.examine_rows(len(room))
             free = np.minimum(room - taken, rule.amount - 1)
             amounts = free - free % step
             found.update(np.unique(amounts[(amounts > 0) & (amounts >= least)]).tolist())

@@ -1,12 +1,13 @@
 """Why one tree was lost, provider by provider, with numbers."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import assert_never
 
 import numpy as np
 from msgspec.structs import replace as evolve
 
 from roost.reasons import ProviderMiss, Rule, RuleKind, TreeReason, UnitLimit
+from roost.search.budget import GaveUp
 from roost.search.explain.funnel import SURVIVES, Funnel
 from roost.search.explain.rules import is_between_slots
 from roost.search.index.columns import CAPACITY_MAX, Integers
@@ -21,32 +22,48 @@ NEAREST_MAX = 5
 
 
 def reason_of(funnel: Funnel, root: int) -> TreeReason:
-    """Where this tree was lost, and why."""
+    """Where this tree was lost, and why; with fewer providers if the budget runs out."""
     index, stage = funnel.index, int(funnel.lost_at[root])
+    uuid, name = index.uuids[root], index.names[root]
     if stage == SURVIVES:
-        return TreeReason(uuid=index.uuids[root], name=index.names[root], stage=None)
+        is_decided = funnel.fits(root) is not None
+        return TreeReason(uuid=uuid, name=name, stage=None, is_decided=is_decided)
     rule = funnel.rules[stage]
-    misses = sorted(_misses(funnel, stage, rule, root), key=_distance)
+    misses: list[ProviderMiss] = []
+    is_examined = True
+    try:
+        for miss in _misses(funnel, stage, rule, root):
+            funnel.budget.step()
+            misses.append(miss)
+    except GaveUp:
+        is_examined = False
+    misses.sort(key=_distance)
     return TreeReason(
-        uuid=index.uuids[root],
-        name=index.names[root],
+        uuid=uuid,
+        name=name,
         stage=stage,
         rule=rule,
         providers=tuple(misses[:PROVIDERS_MAX]),
         providers_more=max(0, len(misses) - PROVIDERS_MAX),
+        is_examined=is_examined,
     )
 
 
 def nearest(funnel: Funnel) -> tuple[TreeReason, ...]:
     """The trees that came furthest, those that lack least first."""
     roots, lost_at = funnel.roots, funnel.lost_at[funnel.roots]
-    if not len(roots) or SURVIVES in lost_at:
+    if not len(roots) or len(funnel.left):
         return ()
     stage = int(lost_at.max())
     roots = roots[lost_at == stage]
     rule = funnel.rules[stage]
     if rule.kind == RuleKind.RESOURCES:
-        roots = roots[np.argsort(_lacking(funnel, stage, rule)[roots], kind="stable")]
+        try:
+            funnel.budget.examine_rows(funnel.index.rows.count)
+            roots = roots[np.argsort(_lacking(funnel, stage, rule)[roots], kind="stable")]
+        except GaveUp:
+            # In another order: they came as far as any.
+            pass
     return tuple(reason_of(funnel, root) for root in roots[:NEAREST_MAX].tolist())
 
 
@@ -84,9 +101,9 @@ def _lacking(funnel: Funnel, stage: int, rule: Rule) -> Integers:
 def _misses(funnel: Funnel, stage: int, rule: Rule, root: int) -> Iterable[ProviderMiss]:
     index = funnel.index
 
-    def misses_of_names(names_of: Callable[[int], Iterable[str]]) -> list[ProviderMiss]:
+    def misses_of_names(names_of: Callable[[int], Iterable[str]]) -> Iterator[ProviderMiss]:
         rows = _checked_at(funnel, stage, rule, root)
-        return [_miss_of_names(index, row, rule, names_of(row)) for row in rows]
+        return (_miss_of_names(index, row, rule, names_of(row)) for row in rows)
 
     match rule.kind:
         case RuleKind.ROOT_REQUIRED | RuleKind.ROOT_FORBIDDEN:
@@ -104,7 +121,7 @@ def _misses(funnel: Funnel, stage: int, rule: Rule, root: int) -> Iterable[Provi
             return misses_of_names(index.row_aggregates)
         case RuleKind.IN_TREE | RuleKind.IN_SUBTREE:
             rows = _checked_at(funnel, stage, rule, root)
-            return [ProviderMiss(uuid=index.uuids[row], name=index.names[row]) for row in rows]
+            return (ProviderMiss(uuid=index.uuids[row], name=index.names[row]) for row in rows)
         case RuleKind.GROUP_POLICY | RuleKind.ISOLATE | RuleKind.SAME_SUBTREE | RuleKind.ELSEWHERE:
             return []
         case RuleKind.CAPACITY:
@@ -112,15 +129,13 @@ def _misses(funnel: Funnel, stage: int, rule: Rule, root: int) -> Iterable[Provi
     assert_never(rule.kind)
 
 
-def _misses_of_resources(index: Index, rows: Iterable[int], rule: Rule) -> list[ProviderMiss]:
+def _misses_of_resources(index: Index, rows: Iterable[int], rule: Rule) -> Iterator[ProviderMiss]:
     class_id = index.classes.ids[rule.names[0]]
-    inventories = {row: index.inventory(class_id, row) for row in rows}
-    misses = [
-        _miss_of_inventory(index, row, inventory, rule.amount or 0)
-        for row, inventory in inventories.items()
-        if inventory is not None
-    ]
-    return [_with_piece(index, miss, class_id) for miss in misses] if rule.may_split else misses
+    for row in rows:
+        inventory = index.inventory(class_id, row)
+        if inventory is not None:
+            miss = _miss_of_inventory(index, row, inventory, rule.amount or 0)
+            yield _with_piece(index, miss, class_id) if rule.may_split else miss
 
 
 def _checked_at(funnel: Funnel, stage: int, rule: Rule, root: int) -> list[int]:

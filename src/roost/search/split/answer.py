@@ -42,9 +42,8 @@ class SplitAnswer(Answer):
         self.split_ways = ways
         self.count = len(ways)
 
-    @property
-    def candidates(self) -> tuple[Candidate, ...]:
-        return tuple(map(self._candidate_of, self.split_ways))
+    def each_candidate(self) -> Iterator[Candidate]:
+        return map(self._candidate_of, self.split_ways)
 
     def _candidate_of(self, way: SplitWay) -> Candidate:
         uuids, names = self._index.uuids, self._index.classes.names

@@ -1,7 +1,7 @@
 """The slots of a request whose amounts may be split, and the providers that can fill each."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -10,12 +10,19 @@ import numpy as np
 from msgspec.structs import replace as evolve
 
 from roost.query import CandidateQuery, RequestGroup
+from roost.search.budget import Budget
 from roost.search.constraints import Piece, Pieces
 from roost.search.index.columns import CAPACITY_MAX, Integers, Mask
 from roost.search.index.index import Index
 from roost.search.match import EMPTY, GroupMatcher, Slot
 from roost.search.sharing import SharingOptions
-from roost.search.split.pieces import PIECES_MAX, PieceSizes, piece_sizes, splits
+from roost.search.split.pieces import PIECES_MAX, Offers, PieceSizes, piece_sizes, splits
+from roost.search.split.steps import OutOfSteps, StepCount
+
+# How many steps are made to find out whether the units of one tree allow a split at all.
+STEPS_OF_SLOT_MAX = 10_000
+# How many providers of a tree, those that can serve most, are tried for pieces.
+OFFERS_MAX = 4096
 
 
 class SplitSlot:
@@ -28,40 +35,38 @@ class SplitSlot:
 
     # -- one tree ------------------------------------------------------------------------------
 
-    def whole(self, root: int, sharing: Sequence[int]) -> list[Pieces]:
-        """One provider fills it: one of the tree, or one that shares with the tree."""
+    def whole_rows(self, root: int, sharing: Sequence[int]) -> list[int]:
+        """The providers that fill it alone: of the tree, or sharing with the tree."""
         rows = self._of_tree(self._tried_list, root)
-        rows += [row for row in sharing if row in self._shared]
-        return [(Piece(self.slot.group.suffix, row, self.slot.demands),) for row in rows]
+        return rows + [row for row in sharing if row in self._shared]
 
-    def split(self, root: int) -> Iterator[Pieces]:
-        """Two or more providers of the tree itself fill it, and none could be left out."""
-        ((class_id, amount),) = self.slot.demands.items()
-        sizes = {row: self._sizes_of[row] for row in self._of_tree(self._able_list, root)}
-        return self._as_pieces(class_id, splits(sizes, amount))
+    def piece(self, row: int) -> Pieces:
+        """What fills it if one provider does."""
+        return (Piece(self.slot.group.suffix, row, self.slot.demands),)
 
-    def split_within(self, root: int, room: Callable[[int], int]) -> Iterator[Pieces]:
-        """The same within the room that other slots leave; some providers could be left out."""
-        ((class_id, amount),) = self.slot.demands.items()
-        sizes = {}
-        for row in self._of_tree(self._able_list, root):
-            low, _, step = self._sizes_of[row]
-            high = min(room(row), amount) // step * step
-            if low <= high:
-                sizes[row] = PieceSizes(low, high, step)
-        return self._as_pieces(class_id, splits(sizes, amount, minimal=False))
-
-    def _as_pieces(self, class_id: int, found: Iterable[Mapping[int, int]]) -> Iterator[Pieces]:
+    def pieces(self, split: Mapping[int, int]) -> Pieces:
+        """What fills it if several providers do: row -> size of the piece."""
+        ((class_id, _),) = self.slot.demands.items()
         suffix = self.slot.group.suffix
-        for each in found:
-            if len(each) > 1:
-                yield tuple(Piece(suffix, row, {class_id: n}) for row, n in sorted(each.items()))
+        return tuple(Piece(suffix, row, {class_id: size}) for row, size in sorted(split.items()))
 
-    def pieces_max(self, root: int) -> int:
-        """How many pieces it can have in a tree, at most."""
+    def offers(self, root: int) -> Offers:
+        """What the providers of the tree can serve, in pieces."""
         if not self.may_split:
-            return 1
-        return max(1, min(PIECES_MAX, len(self._of_tree(self._able_list, root))))
+            return Offers({})
+        found = self._sizes
+        rows = self._able_list
+        first = bisect_left(rows, root)
+        end = bisect_right(rows, int(self._index.rows.last[root]), first)
+        if end - first <= OFFERS_MAX:
+            some = range(first, end)
+            low, high, step = self._size_lists
+            return Offers({rows[n]: PieceSizes(low[n], high[n], step[n]) for n in some})
+        # The sort is stable, so that those with equal offers stay in order.
+        largest = first + np.argsort(-found.high[first:end], kind="stable")[:OFFERS_MAX]
+        columns = [column[largest].tolist() for column in found]
+        sizes = {row: PieceSizes(*rest) for row, *rest in zip(*columns, strict=True)}
+        return Offers(sizes, has_more=True)
 
     def has_nested_providers(self, root: int) -> bool:
         """Whether one of the providers that can serve a piece is an ancestor of another."""
@@ -71,8 +76,9 @@ class SplitSlot:
 
     def rows_of(self, root: int, sharing: Sequence[int]) -> list[int]:
         """The providers that can fill it for a tree, or serve a piece."""
-        rows = set(self._of_tree(self._able_list, root))
-        return sorted(rows.union(row for row in sharing if row in self._shared))
+        rows = self._of_tree(self._able_list, root)
+        shared = [row for row in sharing if row in self._shared]
+        return sorted({*rows, *shared}) if shared else rows
 
     def _of_tree(self, rows: list[int], root: int) -> list[int]:
         """Those of the rows, which are in order, that belong to a tree."""
@@ -81,21 +87,42 @@ class SplitSlot:
 
     # -- many trees ----------------------------------------------------------------------------
 
-    def can_fill(self, roots: Integers) -> Mask:
-        """Which of the trees can fill the slot."""
+    def can_fill(self, roots: Integers, budget: Budget) -> tuple[Mask, Mask]:
+        """Which of the trees can fill the slot, and for which that was not found out."""
         able = self._can_fill_whole(roots)
+        unknown = np.zeros(len(roots), dtype=np.bool_)
         if self.may_split:
+            ((_, amount),) = self.slot.demands.items()
             for number in np.flatnonzero(self.may_fill(roots) & ~able).tolist():
-                able[number] = any(True for _ in self.split(int(roots[number])))
-        return able
+                steps = StepCount(budget, STEPS_OF_SLOT_MAX)
+                try:
+                    steps.add()
+                    offers = self.offers(int(roots[number]))
+                    found = next(splits(offers, amount, on_step=steps.add), None)
+                    able[number] = found is not None
+                except OutOfSteps:
+                    unknown[number] = True
+        return able, unknown
 
     def may_fill(self, roots: Integers) -> Mask:
         """A quick upper bound of `can_fill`: units may make a split impossible."""
         able = self._can_fill_whole(roots)
         if self.may_split:
             ((_, amount),) = self.slot.demands.items()
-            able |= self._served_max[roots] >= min(amount, CAPACITY_MAX)
+            # Amounts beyond what any column holds are compared as if they were at that bound.
+            able |= self._served[-1][roots] >= min(amount, CAPACITY_MAX)
         return able
+
+    def extra_least(self, roots: Integers) -> Integers:
+        """How many pieces more than one each of the trees needs at least."""
+        needed = np.zeros(len(roots), dtype=np.int64)
+        if self.may_split:
+            ((_, amount),) = self.slot.demands.items()
+            for served in self._served[:-1]:
+                needed += served[roots] < min(amount, CAPACITY_MAX)
+            needed = np.maximum(needed, 1)
+            needed[self._can_fill_whole(roots)] = 0
+        return needed
 
     def _can_fill_whole(self, roots: Integers) -> Mask:
         rows = self._index.rows
@@ -113,16 +140,24 @@ class SplitSlot:
         return self._sizes.row if self.may_split else self._local
 
     @cached_property
-    def _served_max(self) -> Integers:
-        """For each root, how much all providers of its tree can serve at most."""
-        served = np.zeros(self._index.rows.count, dtype=np.int64)
-        np.add.at(served, self._index.rows.root[self._sizes.row], self._sizes.high)
-        return served
+    def _served(self) -> list[Integers]:
+        """For each root what the largest piece of its tree serves, the two largest, and so on."""
+        rows, high = self._sizes.row, self._sizes.high
+        roots = self._index.rows.root[rows]
+        order = np.lexsort((-high, roots))
+        roots, high = roots[order], high[order]
+        # The number of each within its tree, the largest first.
+        begins = np.flatnonzero(np.diff(roots, prepend=-1))
+        number = np.arange(len(roots)) - np.repeat(begins, np.diff(begins, append=len(roots)))
+        served = np.zeros((PIECES_MAX, self._index.rows.count), dtype=np.int64)
+        for count in range(PIECES_MAX):
+            served[count:, roots[number == count]] += high[number == count]
+        return list(served)
 
     @cached_property
-    def _sizes_of(self) -> dict[int, PieceSizes]:
-        columns = [column.tolist() for column in self._sizes]
-        return {row: PieceSizes(*rest) for row, *rest in zip(*columns, strict=True)}
+    def _size_lists(self) -> tuple[list[int], list[int], list[int]]:
+        """The sizes of `able_rows`: single elements are read much quicker from lists."""
+        return self._sizes.low.tolist(), self._sizes.high.tolist(), self._sizes.step.tolist()
 
     @cached_property
     def _sizes(self) -> "_SizeColumns":

@@ -1,94 +1,21 @@
 """The ways of one tree to serve a request whose amounts may be split."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
-from itertools import islice, permutations
-from typing import assert_never
+from typing import NamedTuple
 
-from roost.query import CandidateQuery
-from roost.search.budget import Budget
-from roost.search.constraints import Constraint, Pieces, Room
-from roost.search.index.index import Index
-from roost.search.request_constraints import RequestConstraints
+import numpy as np
+
+from roost.search.constraints import Constraint, Pieces
 from roost.search.sharing import sharing_with
+from roost.search.split import request as limits
 from roost.search.split.answer import SplitWay, amounts_of
-from roost.search.split.pieces import PIECES_MAX
-from roost.search.split.slots import SplitSlot, slots_of
+from roost.search.split.pieces import PIECES_MAX, SplitKind, splits
+from roost.search.split.request import SplitRequest
+from roost.search.split.slots import SplitSlot
+from roost.search.split.steps import OutOfSteps
 
-# This search does not look ahead, so a request with many groups could take for ever. After these
-# numbers of choices it gives up a tree, and then the whole search, with what it found so far. The
-# limits count choices and not time, so that the search stops at the same point for every page.
-STEPS_OF_TREE_FREE = 100
-STEPS_OF_TREE_MAX = 20_000
-STEPS_MAX = 500_000
-# How many choices are tried between two checks of the deadline.
-STEPS_PER_CHECK = 256
-# How many orders are tried in which slots are split one after the other.
-ORDERS_MAX = 24
-
-
-class SplitKind(StrEnum):
-    """Which splits a way has. A tree that has ways of the first kind does not use the second."""
-
-    # Of each amount alone: no provider could be left out.
-    MINIMAL = "minimal"
-    # Within what other slots leave, and with providers that could be left out of an amount alone.
-    NOT_MINIMAL = "not minimal"
-
-
-class SplitRequest:
-    """The request, prepared for every tree, and how many choices may still be tried in all."""
-
-    def __init__(
-        self,
-        index: Index,
-        query: CandidateQuery,
-        *,
-        together: bool,
-        budget: Budget | None,
-    ) -> None:
-        self.index = index
-        self.slots = slots_of(index, query)
-        matched = [each.slot for each in self.slots]
-        self.constraints = RequestConstraints(index, query, matched, together=together)
-        self.steps_in_order = self.constraints.steps(range(len(self.slots)))
-        self.together = together
-        self.compete = together and self._has_contended_split()
-        self.needs_traits = bool(self.constraints.traits_among_providers)
-        self.needs_subtree = bool(query.same_subtree)
-        # How many pieces more than slots there can be.
-        self.extra_max = sum(each.may_split for each in self.slots) * (PIECES_MAX - 1)
-        self.steps = 0  # choices tried
-        self.gave_up = False  # whether it gave up somewhere, so that ways may be missing
-        self._steps_left = STEPS_MAX
-        self._budget = Budget() if budget is None else budget
-        self._rooms: dict[int, Room] = {}
-
-    def _has_contended_split(self) -> bool:
-        """Whether several slots ask for a class of which an amount may be split."""
-        asked = [class_id for each in self.slots for class_id in each.slot.demands]
-        return any(
-            asked.count(class_id) > 1
-            for each in self.slots
-            if each.may_split
-            for class_id in each.slot.demands
-        )
-
-    def room(self, class_id: int) -> Room:
-        if class_id not in self._rooms:
-            self._rooms[class_id] = Room(self.index, class_id)
-        return self._rooms[class_id]
-
-    def goes_on(self, steps_of_tree: int) -> bool:
-        """Whether one more choice may be tried."""
-        self.steps += 1
-        # The first choices of each tree are free, so that every tree gets its chance.
-        self._steps_left -= steps_of_tree > STEPS_OF_TREE_FREE
-        if self.steps % STEPS_PER_CHECK == 0 and not self._budget.is_left:
-            self._steps_left = 0
-        goes_on = steps_of_tree <= STEPS_OF_TREE_MAX and self._steps_left > 0
-        self.gave_up |= not goes_on
-        return goes_on
+# How many providers are looked through in the time of one step.
+ROWS_PER_STEP = 64
 
 
 class TreeWays:
@@ -97,137 +24,226 @@ class TreeWays:
     def __init__(self, request: SplitRequest, root: int) -> None:
         self._request = request
         self._root = root
-        sharing = sharing_with(request.index, root)
-        self._options = [_Options(slot, root, sharing) for slot in request.slots]
-        # How many pieces more than one the slots from each on may have, at most.
-        most = [options.extra_max for options in self._options]
-        self._extra_left = [sum(most[number:]) for number in range(len(most) + 1)]
+        self._sharing = sharing_with(request.index, root)
+        self._slots = [_SlotOfTree(slot, root, self._sharing) for slot in request.slots]
+        self._totals: dict[object, _Total] = {}
+        self._is_possible = all(
+            slot.extra_least <= slot.extra_most for slot in self._slots
+        ) and self._totals_suffice(tuple(range(len(self._slots))), {})
+        self._may_run_short = self._is_possible and self._can_be_wasted()
         self._steps = 0
+        self._steps_left = 0
+        # Whether something was not tried that could have been a way.
+        self.has_untried = False
+        self._has_found = False
+        self._extras: dict[SplitKind, range] = {}
+
+    def extras(self, kind: SplitKind) -> range:
+        """How many pieces more than slots ways of a kind may have.
+
+        Whether a kind is of use is only known when the kinds before it have been tried.
+        """
+        if kind not in self._extras:
+            least = sum(slot.extra_least for slot in self._slots)
+            most = sum(slot.extra_most for slot in self._slots)
+            is_needed = self._is_possible and self._needs(kind)
+            self._extras[kind] = range(least, most + 1) if is_needed else range(0)
+        return self._extras[kind]
 
     def ways(self, kind: SplitKind, extra: int) -> Iterator[SplitWay]:
         """The ways with splits of this kind that have `extra` pieces more than slots."""
-        match kind:
-            case SplitKind.MINIMAL:
-                return self._minimal(extra)
-            case SplitKind.NOT_MINIMAL:
-                return self._not_minimal(extra)
-        assert_never(kind)
-
-    def _minimal(self, extra: int) -> Iterator[SplitWay]:
-        must_be_whole = (each for each in self._options if not (extra and each.extra_max))
-        if extra > self._extra_left[0] or not all(each.whole for each in must_be_whole):
-            return iter(())
-        return self._extended([], extra)
-
-    def _not_minimal(self, extra: int) -> Iterator[SplitWay]:
-        request = self._request
-        if extra > self._extra_left[0] or not self._may_need_more():
+        extras = self.extras(kind)
+        if extra not in extras:
             return
-        whole = [number for number, slot in enumerate(request.slots) if not slot.may_split]
-        split = [number for number, slot in enumerate(request.slots) if slot.may_split]
-        # A slot takes from what earlier ones leave, so the order makes a difference.
-        orders = permutations(split) if request.compete else [split]
-        for some in islice(orders, ORDERS_MAX):
-            order = (*whole, *some)
-            yield from self._filled(order, request.constraints.steps(order), {}, extra)
+        orders = self._request.orders
+        if kind is not SplitKind.NOT_MINIMAL:
+            # Each slot is split on its own, or in all sizes, so the order makes no difference.
+            orders = [tuple(range(len(self._slots)))]
+        if kind is SplitKind.ANY_SIZE and extra == extras[0]:
+            # What follows tries everything, so it does not matter what was not tried before.
+            self.has_untried = False
+        self.has_untried |= kind is SplitKind.NOT_MINIMAL and self._request.has_more_orders
+        for order in orders:
+            self._steps_left = limits.STEPS_OF_TREE_MAX // len(orders)
+            steps = self._request.checks(order)
+            try:
+                for way in self._filled(kind, order, steps, {}, extra):
+                    self._has_found = True
+                    yield way
+            except OutOfSteps:
+                self.has_untried = True
 
-    def _may_need_more(self) -> bool:
-        """Whether slots compete, or one more provider brings a trait or is above the others."""
+    def has_way(self) -> bool:
+        return any(
+            True
+            for kind in SplitKind
+            for extra in self.extras(kind)
+            for _ in self.ways(kind, extra)
+        )
+
+    # -- what is worth trying ------------------------------------------------------------------
+
+    def _needs(self, kind: SplitKind) -> bool:
+        """Whether a kind is of use, now that those before it have been tried."""
         request = self._request
+        if kind is SplitKind.MINIMAL:
+            return True
+        if self._has_found:
+            return False
+        if kind is SplitKind.ANY_SIZE:
+            # Sizes make a difference only to what others leave. In uniform units there is always a
+            # way in which each slot takes all that is left of its providers, but for the last.
+            return request.compete and (
+                self.has_untried
+                or request.needs_traits
+                or request.needs_subtree
+                or not all(slot.offers.are_uniform for slot in self._slots)
+            )
+        # Slots compete, or one more provider brings a trait or is above the others.
         if request.compete or request.needs_traits:
             return True
         return request.needs_subtree and any(
             slot.may_split and slot.has_nested_providers(self._root) for slot in request.slots
         )
 
-    def _goes_on(self) -> bool:
+    def _totals_suffice(self, order: tuple[int, ...], way: Mapping[int, Pieces]) -> bool:
+        """Whether what is left of each class, added up, suffices for the slots that are left."""
+        for class_id in self._request.contended:
+            total = self._total(order, len(way), class_id)
+            left = total.room
+            if way:
+                touched = {piece.row for pieces in way.values() for piece in pieces} & total.rows
+                left -= sum(self._lost(row, class_id, total.slots, way) for row in touched)
+            if left < total.asked:
+                return False
+        return True
+
+    def _can_be_wasted(self) -> bool:
+        """Whether a slot may take, or keep others from, more than it must of what they need."""
+        slots, contended = self._request.slots, self._request.contended
+        asking = [
+            n for n, slot in enumerate(slots) if not slot.slot.demands.keys().isdisjoint(contended)
+        ]
+        return any(self._request.apart[number] for number in asking) or any(
+            slots[number].rows_of(self._root, self._sharing)
+            != slots[asking[0]].rows_of(self._root, self._sharing)
+            for number in asking[1:]
+        )
+
+    def _lost(
+        self, row: int, class_id: int, slots: frozenset[int], way: Mapping[int, Pieces]
+    ) -> int:
+        """How much of the room of a provider these slots cannot have any more."""
+        serving = {n for n, pieces in way.items() if any(piece.row == row for piece in pieces)}
+        if all(serving & self._request.apart[number] for number in slots):
+            return self._request.room(class_id).of_row(row)
+        return sum(
+            piece.resources.get(class_id, 0)
+            for number in serving
+            for piece in way[number]
+            if piece.row == row
+        )
+
+    def _total(self, order: tuple[int, ...], depth: int, class_id: int) -> "_Total":
+        """What the slots that are filled from a depth on ask for, and what could serve them."""
+        key = order[depth:], class_id
+        if key not in self._totals:
+            asking = [n for n in order[depth:] if class_id in self._request.slots[n].slot.demands]
+            slots = [self._request.slots[number] for number in asking]
+            rows = {row for slot in slots for row in slot.rows_of(self._root, self._sharing)}
+            self._request.budget.step(1 + len(rows) // ROWS_PER_STEP)
+            room = self._request.room(class_id).of_rows(np.array(sorted(rows), dtype=np.int64))
+            asked = sum(slot.slot.demands[class_id] for slot in slots)
+            self._totals[key] = _Total(int(room.sum()), asked, rows, frozenset(asking))
+        return self._totals[key]
+
+    # -- trying --------------------------------------------------------------------------------
+
+    def _step(self) -> None:
         self._steps += 1
-        return self._request.goes_on(self._steps)
-
-    # -- minimal splits, each slot on its own --------------------------------------------------
-
-    def _extended(self, way: list[Pieces], extra: int) -> Iterator[SplitWay]:
-        number = len(way)
-        if number == len(self._options):
-            yield tuple(way)
-            return
-        for pieces in self._options[number].up_to(extra):
-            if not self._goes_on():
-                return
-            left = extra - len(pieces) + 1
-            if left > self._extra_left[number + 1]:
-                continue
-            way.append(pieces)
-            if all(check.allows(way) for check in self._request.steps_in_order[number]):
-                yield from self._extended(way, left)
-            way.pop()
-
-    # -- other splits, each slot within what those before it leave -----------------------------
+        self._steps_left -= 1
+        self._request.add_step(self._steps)
+        if self._steps_left < 0:
+            raise OutOfSteps
 
     def _filled(
         self,
-        order: Sequence[int],
+        kind: SplitKind,
+        order: tuple[int, ...],
         steps: Sequence[Sequence[Constraint]],
         way: dict[int, Pieces],
         extra: int,
     ) -> Iterator[SplitWay]:
-        if len(way) == len(order):
-            if not extra:
-                yield tuple(way[number] for number in sorted(order))
+        """The ways that fill the slots from here on, with `extra` pieces more than slots."""
+        depth = len(way)
+        if depth == len(order):
+            yield tuple(way[number] for number in sorted(order))
             return
-        number = order[len(way)]
-        for pieces in self._pieces_within(number, way):
-            if not self._goes_on():
-                return
-            if len(pieces) - 1 > extra:
-                continue
+        number, rest = order[depth], [self._slots[each] for each in order[depth + 1 :]]
+        slot = self._slots[number]
+        least = max(slot.extra_least, extra - sum(each.extra_most for each in rest))
+        most = min(slot.extra_most, extra - sum(each.extra_least for each in rest))
+        for pieces in self._pieces(kind, number, way, range(least, most + 1)):
+            self._step()
             way[number] = pieces
-            if all(check.allows(way) for check in steps[len(way) - 1]):
-                yield from self._filled(order, steps, way, extra - len(pieces) + 1)
+            allowed = all(check.allows(way) for check in steps[depth])
+            if allowed and (not self._may_run_short or self._totals_suffice(order, way)):
+                yield from self._filled(kind, order, steps, way, extra - len(pieces) + 1)
             del way[number]
 
-    def _pieces_within(self, number: int, way: Mapping[int, Pieces]) -> Iterator[Pieces]:
+    def _pieces(
+        self, kind: SplitKind, number: int, way: Mapping[int, Pieces], extras: range
+    ) -> Iterator[Pieces]:
         """What fills a slot within the room that the filled slots leave."""
-        yield from self._options[number].whole
         slot = self._request.slots[number]
-        if not slot.may_split:
-            return
-        ((class_id, _),) = slot.slot.demands.items()
-        taken = amounts_of(way.values()) if self._request.together else {}
-        whole_room = self._request.room(class_id)
+        if 0 in extras:
+            yield from map(slot.piece, self._slots[number].whole_rows)
+        counts = range(max(2, extras.start + 1), extras.stop + 1)
+        if counts:
+            ((class_id, amount),) = slot.slot.demands.items()
+            offers, left = self._slots[number].offers, self._left(number, class_id, way)
+            self._request.budget.step(len(offers.largest) // ROWS_PER_STEP)
+            for split in splits(
+                offers, amount, kind=kind, counts=counts, left=left, on_step=self._step
+            ):
+                yield slot.pieces(split)
 
-        def room(row: int) -> int:
-            return whole_room.of_row(row) - taken.get((row, class_id), 0)
+    def _left(self, number: int, class_id: int, way: Mapping[int, Pieces]) -> dict[int, int]:
+        """What the filled slots leave for this slot of the providers that they use."""
+        left: dict[int, int] = {}
+        if self._request.together:
+            room = self._request.room(class_id)
+            for (row, of), amount in amounts_of(way.values()).items():
+                if of == class_id:
+                    left[row] = room.of_row(row) - amount
+        for other in self._request.apart[number] & way.keys():
+            left.update((piece.row, 0) for piece in way[other])
+        return left
 
-        yield from slot.split_within(self._root, room)
+
+class _Total(NamedTuple):
+    """What some slots ask for of a class, and what the providers have that can serve them."""
+
+    room: int
+    asked: int
+    rows: set[int]
+    slots: frozenset[int]
 
 
-class _Options:
-    """What can fill one slot in one tree, those with the fewest pieces first."""
+class _SlotOfTree:
+    """What can fill one slot in one tree."""
 
     def __init__(self, slot: SplitSlot, root: int, sharing: Sequence[int]) -> None:
-        self.whole = slot.whole(root, sharing)
-        self.extra_max = slot.pieces_max(root) - 1
-        self._more = slot.split(root) if self.extra_max else iter(())
-        self._split: list[Pieces] = []  # those that have been made
-        self._ahead: Pieces | None = None
-
-    def up_to(self, extra: int) -> Iterator[Pieces]:
-        """With at most `extra` pieces more than one."""
-        yield from self.whole
-        number = 0
-        while extra and (number < len(self._split) or self._read(extra)):
-            if len(self._split[number]) - 1 > extra:
+        self.whole_rows = slot.whole_rows(root, sharing)
+        self.offers = slot.offers(root)
+        # How many pieces more than one it has at least and at most; if it has none at all, the
+        # least is more than the most.
+        self.extra_least, self.extra_most = 0, 0
+        if slot.may_split:
+            ((_, amount),) = slot.slot.demands.items()
+            fewest = self.offers.fewest_pieces(amount)
+            if fewest is not None:
+                self.extra_least = 0 if self.whole_rows else max(fewest - 1, 1)
+                self.extra_most = min(PIECES_MAX, len(self.offers.largest)) - 1
                 return
-            yield self._split[number]
-            number += 1
-
-    def _read(self, extra: int) -> bool:
-        """Make one more split with at most `extra` pieces more than one; False if there is none."""
-        if self._ahead is None:
-            self._ahead = next(self._more, None)
-        if self._ahead is None or len(self._ahead) - 1 > extra:
-            return False
-        self._split.append(self._ahead)
-        self._ahead = None
-        return True
+        self.extra_least = 0 if self.whole_rows else 1
