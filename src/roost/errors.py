@@ -50,6 +50,10 @@ from collections.abc import Iterable
 class RoostError(Exception):
     """Something was refused."""
 
+    def __init__(self, message: str | None = None) -> None:
+        """Without a message, the class says what is wrong in its docstring."""
+        super().__init__(message or type(self).__doc__)
+
 
 class BadRequest(RoostError):
     """The request is wrong as it stands."""
@@ -86,9 +90,6 @@ class InvalidParent(BadRequest):
 
 class UnknownParent(InvalidParent):
     """parent provider UUID does not exist."""
-
-    def __init__(self) -> None:
-        super().__init__(type(self).__doc__)
 
 
 class InvalidInventory(BadRequest):
@@ -154,9 +155,6 @@ class Conflict(RoostError):
 
 class ConcurrentUpdate(Conflict):
     """Another thread concurrently updated the data. Please retry your update"""
-
-    def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or type(self).__doc__)
 
 
 class ProviderGenerationConflict(Conflict):
@@ -329,15 +327,9 @@ class AnswerTooLarge(BadRequest):
 class TooManyLongRequests(RoostError):
     """Too many requests that take long are being worked on. Please retry later."""
 
-    def __init__(self) -> None:
-        super().__init__(type(self).__doc__)
-
 
 class PositionGone(RoostError):
     """The events after this position are no longer known: read the current state, then go on."""
-
-    def __init__(self) -> None:
-        super().__init__(type(self).__doc__)
 
 
 class Unavailable(RoostError):
@@ -346,6 +338,3 @@ class Unavailable(RoostError):
 
 class TooManyWatchers(Unavailable):
     """The limit of requests that wait for events is reached. Please retry later."""
-
-    def __init__(self) -> None:
-        super().__init__(type(self).__doc__)
