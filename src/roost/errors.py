@@ -52,6 +52,10 @@ from roost.quoting import quote, quote_names
 class RoostError(Exception):
     """Something was refused."""
 
+    def __init__(self, message: str | None = None) -> None:
+        """Without a message, the class says what is wrong in its docstring."""
+        super().__init__(message or type(self).__doc__)
+
 
 class BadRequest(RoostError):
     """The request is wrong as it stands."""
@@ -88,9 +92,6 @@ class InvalidParent(BadRequest):
 
 class UnknownParent(InvalidParent):
     """parent provider UUID does not exist."""
-
-    def __init__(self) -> None:
-        super().__init__(type(self).__doc__)
 
 
 class InvalidInventory(BadRequest):
@@ -157,9 +158,6 @@ class Conflict(RoostError):
 
 class ConcurrentUpdate(Conflict):
     """Another thread concurrently updated the data. Please retry your update"""
-
-    def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or type(self).__doc__)
 
 
 class ProviderGenerationConflict(Conflict):
@@ -327,15 +325,9 @@ class AnswerTooLarge(BadRequest):
 class TooManyLongRequests(RoostError):
     """Too many requests that take long are being worked on. Please retry later."""
 
-    def __init__(self) -> None:
-        super().__init__(type(self).__doc__)
-
 
 class PositionGone(RoostError):
     """The events after this position are no longer known: read the current state, then go on."""
-
-    def __init__(self) -> None:
-        super().__init__(type(self).__doc__)
 
 
 class Unavailable(RoostError):
@@ -344,6 +336,3 @@ class Unavailable(RoostError):
 
 class TooManyWatchers(Unavailable):
     """As many clients wait for events as [roost]event_streams_max allows. Please retry later."""
-
-    def __init__(self) -> None:
-        super().__init__(type(self).__doc__)
