@@ -142,8 +142,9 @@ class TestReplacement:
 
 
 class TestStopping:
-    @pytest.mark.parametrize("interface", ["rsgi", "wsgi"])
-    @pytest.mark.parametrize("start_method", ["fork", "spawn"])
+    @pytest.mark.parametrize(
+        ("interface", "start_method"), [("rsgi", "fork"), ("wsgi", "fork"), ("rsgi", "spawn")]
+    )
     def test_sigterm_lets_a_request_finish(
         self, tmp_path: Path, interface: str, start_method: str
     ) -> None:

@@ -29,7 +29,7 @@ INTERRUPT_SECONDS_MAX = 0.5
 # How long a worker's place stays empty after it died: longer each time, until one lives on.
 PAUSE_SECONDS_MIN = 0.1
 PAUSE_SECONDS_MAX = 30.0
-LIFE_SECONDS_MIN = 60.0
+LIFE_SECONDS_MIN = 10.0
 
 # A fork takes milliseconds, and is safe because this process has one thread. Elsewhere the system's
 # own libraries may have threads.
