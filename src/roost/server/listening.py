@@ -19,10 +19,14 @@ class Address:
         """Reserve it. Until workers listen, connections are refused."""
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         self._reserved = socket.socket(family, kind)
+        self._is_claimed = False
         # Connections of a previous server may still be closing.
         self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._reserved.bind(address)
-        self._is_claimed = False
+        try:
+            self._reserved.bind(address)
+        except OSError:
+            self._reserved.close()
+            raise
 
     def claim(self) -> None:
         """Keep others away that have reserved it, too: only the first one succeeds."""
