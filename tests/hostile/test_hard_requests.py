@@ -187,4 +187,4 @@ def test_an_answer_is_right_or_the_search_gave_up_for_seeds() -> None:
         both += has_given_up and has_found
     # All of it happens often enough for the test to mean something.
     assert min(gave_up, found) > EXAMPLE_COUNT / 10, (gave_up, found, both)
-    assert both > EXAMPLE_COUNT / 100, (gave_up, found, both)
+    assert both, (gave_up, found, both)
