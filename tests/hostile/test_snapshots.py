@@ -284,6 +284,25 @@ def test_readers_see_a_large_change_whole_or_not_at_all(monkeypatch):
     assert after.position == {1: 1}
 
 
+@pytest.mark.parametrize("count", [3, 500])
+def test_half_a_change_is_never_served(monkeypatch, count):
+    shared = SharedIndex()
+    shared.replace(Index.build(hosts(500)))
+    before = shared.snapshot()
+
+    def fail_halfway(index: Index, changes: Changes) -> None:
+        advance(index, Changes(usage=dict(list(changes.usage.items())[: count // 2])))
+        raise MemoryError
+
+    monkeypatch.setattr(shared_index, "advance", fail_halfway)
+    with pytest.raises(MemoryError):
+        shared.advance(usage(count), {1: 1})
+    # It is loaded anew; whoever still reads the old one sees nothing of it.
+    assert shared.live is None
+    assert shared.snapshot() is None
+    assert before.columns[0].used[:500].sum() == 0
+
+
 @pytest.fixture
 def many() -> SharedIndex:
     shared = SharedIndex()

@@ -84,8 +84,9 @@ class Roost:
         one request: writers copy what they change as long as somebody has it.
         """
         self.catch_up()
-        index = self._index.snapshot()
-        assert index is not None
+        # None if another thread has just failed to change the index.
+        while (index := self._index.snapshot()) is None:
+            self.catch_up()
         yield index
 
     @contextmanager

@@ -44,9 +44,19 @@ class SharedIndex:
             self._live, self._snapshot = index, None
 
     def advance(self, changes: Changes, position: Mapping[int, int]) -> None:
-        """Apply changes, which become visible all at once."""
+        """Apply changes, which become visible all at once.
+
+        If that fails, there is no index any more: half of a change must not be applied twice.
+        """
         live = self._live
         assert live is not None
+        try:
+            self._advance(live, changes, position)
+        except BaseException:
+            self._live = self._snapshot = None
+            raise
+
+    def _advance(self, live: Index, changes: Changes, position: Mapping[int, int]) -> None:
         if rows_touched(live, changes) <= ROWS_IN_PLACE_MAX:
             with self._lock:
                 # Without a reader the snapshot is gone now, and nothing needs to be copied.
