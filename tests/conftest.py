@@ -25,7 +25,7 @@ PATH_MARKS = {
     "deployment": "process",
     "faults": "server",
     "generated": "process",
-    "hostile": "process",
+    "hostile/service": "process",
     "keystone": "process",
     "stateful": "slow",
     "suites": "process",

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from roost import assembly
 from roost.api.http.messages import Application, Environ
+from roost.settings import Settings
 from tests.generated import small_world
 from tests.generated.catalogue import NEWEST
 
@@ -29,8 +30,10 @@ class DirectClient:
     """The application on a database with the small world."""
 
     def __init__(self, folder: Path) -> None:
+        # An operator may allow bodies as large as this everywhere, so size alone refuses none.
+        settings = Settings(auth_strategy="noauth2", body_bytes_max=64 * 2**20)
         self._application: Application = assembly.build_application(
-            database_url=f"sqlite:///{folder / 'roost.db'}", auth_strategy="noauth2", sync=True
+            settings=settings, database_url=f"sqlite:///{folder / 'roost.db'}", sync=True
         )
         small_world.restore(self._ask)
 

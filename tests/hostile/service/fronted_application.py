@@ -1,6 +1,6 @@
 """An application that does what tests of the front need, behind a real front in its own process.
 
-`python -m tests.hostile.fronted_application PORT INTERFACE THREADS SECONDS` serves it.
+`python -m tests.hostile.service.fronted_application PORT INTERFACE THREADS SECONDS` serves it.
 INTERFACE is `front`, or `wsgi` for the server alone; SECONDS is how long a client may not read.
 """
 

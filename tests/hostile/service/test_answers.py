@@ -11,8 +11,8 @@ import pytest
 from roost.server import answer, front
 from roost.server.connections import allow_open_files
 from tests.hostile import raw_http
-from tests.hostile.fronted_application import PIECE, PIECES_MAX
-from tests.hostile.fronted_server import FrontedServer
+from tests.hostile.service.fronted_application import PIECE, PIECES_MAX
+from tests.hostile.service.fronted_server import FrontedServer
 
 SECONDS_MAX = 30
 WATCHERS = 1100

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.hostile.terminal import CTRL_C, Terminal
+from tests.hostile.service.terminal import CTRL_C, Terminal
 from tests.support.database_servers import free_port
 from tests.support.headers import HEADERS
 from tests.support.roost_server import RoostServer, command

@@ -27,7 +27,12 @@ class FrontedServer(ServiceProcess):
         self.port = free_port()
         arguments = [self.port, interface, threads, stalled_seconds_max]
         super().__init__(
-            [sys.executable, "-m", "tests.hostile.fronted_application", *map(str, arguments)],
+            [
+                sys.executable,
+                "-m",
+                "tests.hostile.service.fronted_application",
+                *map(str, arguments),
+            ],
             environment=os.environ,
             output_path=folder / f"fronted-{self.port}.log",
             is_ready=lambda: httpx.get(f"http://127.0.0.1:{self.port}/counts").status_code == 200,

@@ -1,7 +1,7 @@
 """The supervisor with the smallest application, on either interface of granian.
 
-Run as `python -m tests.hostile.small_service PORT WORKERS INTERFACE START_METHOD [LIKE_ELSEWHERE]`.
-With the last word workers do without what only Linux offers.
+Run as `python -m tests.hostile.service.small_service`, with the arguments `PORT WORKERS INTERFACE
+START_METHOD [LIKE_ELSEWHERE]`. With the last word workers do without what only Linux offers.
 """
 
 import asyncio

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from roost.api.http_error import ErrorCode
-from tests.hostile.conftest import BODY_SECONDS_MAX, SEARCH_SECONDS_MAX, STREAMS
+from tests.hostile.service.conftest import BODY_SECONDS_MAX, SEARCH_SECONDS_MAX, STREAMS
 from tests.support.hostile.attacks import ATTACKS, Target
 from tests.support.hostile.neighbour import KINDS, Neighbour, Sample, served_within
 from tests.support.hostile.wire import Outcome

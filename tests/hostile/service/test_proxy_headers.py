@@ -12,7 +12,7 @@ from roost.assembly import build_application
 from roost.settings import load_settings
 from tests.deployment.apache_server import MODULES, ApacheServer
 from tests.deployment.uwsgi_server import DEPLOY
-from tests.hostile.proxy_upstream import upstream
+from tests.hostile.service.proxy_upstream import upstream
 from tests.support.certificates import write_certificates
 from tests.support.database_servers import free_port
 from tests.support.headers import HEADERS

@@ -13,7 +13,7 @@ from roost.errors import TooManyLongRequests
 from roost.server.lanes import Lanes
 from roost.service.search_time import SearchTime
 from tests.hostile import raw_http
-from tests.hostile.fronted_server import FrontedServer
+from tests.hostile.service.fronted_server import FrontedServer
 
 HARD = 64
 SECONDS_MAX = 30

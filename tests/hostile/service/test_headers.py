@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.hostile import raw_http
-from tests.hostile.fronted_server import FrontedServer
+from tests.hostile.service.fronted_server import FrontedServer
 from tests.support.roost_server import RoostServer
 
 JSON = "content-type: application/json"

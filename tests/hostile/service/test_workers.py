@@ -17,7 +17,7 @@ import pytest
 
 from roost.server import supervisor
 from roost.server.listening import Address
-from tests.hostile.small_service import OUT_OF_MEMORY
+from tests.hostile.service.small_service import OUT_OF_MEMORY
 from tests.support.database_servers import free_port
 from tests.support.roost_server import RoostServer, command
 from tests.support.service_process import ServiceProcess
@@ -33,7 +33,7 @@ class SmallService(ServiceProcess):
     ) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        module = ("-m", "tests.hostile.small_service")
+        module = ("-m", "tests.hostile.service.small_service")
         super().__init__(
             [sys.executable, *module, str(self.port), str(workers), interface, start_method, *more],
             environment=os.environ,
