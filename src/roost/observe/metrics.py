@@ -66,6 +66,12 @@ SEARCH_CANDIDATES = Histogram(
     registry=REGISTRY,
 )
 
+SEARCHES_OUT_OF_TIME = Counter(
+    "roost_searches_out_of_time",
+    "Searches, explanations, counts of capacity and placements that ran out of time.",
+    registry=REGISTRY,
+)
+
 # ---------------------------------------------------------------------------------------------
 # The index. Each process has its own, so these gauges have a label for the process.
 

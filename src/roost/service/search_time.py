@@ -4,6 +4,8 @@ import time
 from contextvars import ContextVar
 from typing import Protocol
 
+from roost.observe import metrics
+
 
 class Place(Protocol):
     """Where a request is worked on, for a server that lets long requests give way to others."""
@@ -25,8 +27,14 @@ class SearchTime:
     def __init__(self, seconds: float) -> None:
         self._deadline = time.monotonic() + seconds
         self._place = PLACE.get()
+        self._is_over = False
 
     def may_go_on(self) -> bool:
         if self._place is not None:
             self._place.give_way(self._deadline)
-        return time.monotonic() < self._deadline
+        if time.monotonic() < self._deadline:
+            return True
+        if not self._is_over:
+            self._is_over = True
+            metrics.SEARCHES_OUT_OF_TIME.inc()
+        return False
