@@ -15,6 +15,7 @@ from roost.errors import ProviderNotFound, Unavailable
 from roost.observe import exposition, metrics, metrics_files
 from roost.operations.optimistic import write
 from roost.operations.providers import create_provider
+from roost.service.search_time import SearchTime
 from roost.service.service import Roost
 from roost.settings import Settings
 from roost.store import standard_names
@@ -120,6 +121,15 @@ def test_conflicts_are_counted_by_their_kind(client: httpx.Client) -> None:
 
 
 STAGES = ("catch_up", "search", "render")
+
+
+def test_a_search_that_runs_out_of_time_is_counted_once() -> None:
+    search_time = SearchTime(0)
+    with grows("roost_searches_out_of_time_total"):
+        assert not search_time.may_go_on()
+        assert not search_time.may_go_on()
+    with grows("roost_searches_out_of_time_total", by=0):
+        assert SearchTime(60).may_go_on()
 
 
 def test_searches_are_measured(client: httpx.Client) -> None:
