@@ -12,7 +12,7 @@ import pytest
 from roost.errors import TooManyLongRequests
 from roost.server.lanes import Lanes
 from roost.service.search_time import SearchTime
-from tests.hostile import raw_http
+from tests.hostile.service import raw_http
 from tests.hostile.service.fronted_server import FrontedServer
 
 HARD = 64
