@@ -3,13 +3,16 @@
 Requests are worked on in a few places at once. A request that turns out to be long leaves its place
 to others and goes on beside them: all long requests of the process share one processor, by turns.
 A search shows that it is long by asking whether it may go on (`roost.service.search_time`).
+
+Other requests do not ask: they wait for the database, or read a hundred thousand rows. While others
+wait, one that has been at it for too long is late, and another thread takes its place.
 """
 
 import logging
 import threading
 import time
-from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Container, Hashable
 from contextvars import Context
 from queue import SimpleQueue
 
@@ -23,7 +26,13 @@ LONG_SECONDS = 0.01
 LONG_SECONDS_CROWDED = 0.002
 # How many long requests there may be. Each has a thread, and what it has found so far.
 LONG_MAX = 128
-# How long one of them goes on while others wait for their turn.
+# After how long a request is late, whatever it does, and how many may be. Each has a thread.
+LATE_SECONDS = 0.04
+LATE_MAX = 64
+# How many late requests a sender may have before its next one that may take long has to wait. They
+# take no turns, so each of them slows everybody down.
+LATE_OF_SENDER_MAX = 2
+# How long a long request goes on while others wait for their turn.
 TURN_SECONDS = 0.02
 # How long a long request rests, each time it is asked, while short ones are being worked on.
 REST_SECONDS = 0.0002
@@ -49,10 +58,15 @@ class Lanes:
         self._slow_running = 0
         self._slow_running_max = max(1, threads - 1)
         self._long = 0
+        self._late = 0
+        # Senders whose late requests might have been long ones from the beginning.
+        self._late_senders: Counter[Hashable] = Counter()
+        self._added = threading.Event()
         # Replaced, never changed: it is read without the lock.
         self._places: tuple[_Place, ...] = ()
         for _ in range(threads):
             self._start_thread()
+        threading.Thread(target=self._oversee, name=f"{name}: late", daemon=True).start()
 
     def add(
         self,
@@ -67,10 +81,12 @@ class Lanes:
 
         Neither may raise. `then` may cause more work in the same context.
         """
-        job = _Job(work, context, then, may_take_long)
+        job = _Job(work, context, then, sender, may_take_long)
         with self._lock:
             (self._slow if may_take_long else self._quick).put(sender, job)
         self._signals.put(None)
+        if not self._added.is_set():
+            self._added.set()
 
     @property
     def has_short_requests(self) -> bool:
@@ -85,6 +101,10 @@ class Lanes:
     def count_long(self) -> int:
         return self._long
 
+    @property
+    def count_late(self) -> int:
+        return self._late
+
     # -----------------------------------------------------------------------------------------
     # In a thread
 
@@ -94,7 +114,7 @@ class Lanes:
         threading.Thread(target=self._work, args=(place,), name=self._name, daemon=True).start()
 
     def _work(self, place: "_Place") -> None:
-        while not place.is_long:
+        while place.is_kept:
             self._signals.get()
             job = self._next()
             if job is None:
@@ -113,31 +133,46 @@ class Lanes:
         with self._lock:
             if job := self._quick.pop():
                 return job
-            if self._slow_running < self._slow_running_max and (job := self._slow.pop()):
-                self._slow_running += 1
+            if self._slow_running < self._slow_running_max:
+                job = self._slow.pop(without=self._senders_to_wait())
+                self._slow_running += job is not None
                 return job
         return None
 
+    def _senders_to_wait(self) -> Container[Hashable]:
+        senders = self._late_senders
+        return [each for each in senders if senders[each] >= LATE_OF_SENDER_MAX]
+
     def _end(self, place: "_Place") -> None:
-        place.is_working = False
         with self._lock:
+            place.is_working = False
             if place.is_long:
                 self._long -= 1
+            elif place.is_late:
+                self._forget_late(place)
             else:
                 self._leave(place)
         if place.has_turn:
             self.turns.give_back()
 
     def go_long(self, place: "_Place") -> None:
-        """Leave the place to another thread. The thread of this request ends with the request."""
+        """Leave the place to another thread, and take turns with other long requests."""
         with self._lock:
             if self._long >= self.long_max:
                 raise TooManyLongRequests()
             self._long += 1
+            if place.is_late:
+                self._forget_late(place)
+            else:
+                self._replace(place)
             place.is_long = True
-            self._places = tuple(each for each in self._places if each is not place)
-            self._leave(place)
-            self._start_thread()
+
+    def _replace(self, place: "_Place") -> None:
+        """Let another thread take the place; that of this request ends with the request."""
+        place.is_kept = False
+        self._places = tuple(each for each in self._places if each is not place)
+        self._leave(place)
+        self._start_thread()
 
     def _leave(self, place: "_Place") -> None:
         if place.may_take_long:
@@ -145,27 +180,69 @@ class Lanes:
             if self._slow:
                 self._signals.put(None)
 
+    # -----------------------------------------------------------------------------------------
+    # Late requests
+
+    def _oversee(self) -> None:
+        while True:
+            self._added.wait()
+            time.sleep(LATE_SECONDS / 2)
+            self._added.clear()
+            with self._lock:
+                if self._quick or self._slow:
+                    self._added.set()
+                    self._replace_late()
+
+    def _replace_late(self) -> None:
+        now = time.monotonic()
+        for place in self._places:
+            if place.is_working and now - place.begun_at > LATE_SECONDS and self._late < LATE_MAX:
+                self._late += 1
+                if place.may_take_long:
+                    self._late_senders[place.sender] += 1
+                self._replace(place)
+                place.is_late = True
+
+    def _forget_late(self, place: "_Place") -> None:
+        place.is_late = False
+        self._late -= 1
+        if not place.may_take_long:
+            return
+        self._late_senders[place.sender] -= 1
+        if not self._late_senders[place.sender]:
+            del self._late_senders[place.sender]
+        # Several requests of the sender may have waited for this.
+        for _ in range(self._slow_running_max if self._slow else 0):
+            self._signals.put(None)
+
 
 class _Place:
-    """The place of one thread, or of a long request beside the places."""
+    """The place of one thread, or of a long or late request beside the places."""
 
     def __init__(self, lanes: Lanes) -> None:
+        self.is_kept = True
         self.is_working = False
-        self.may_take_long = False
         self.is_long = False
+        self.is_late = False
         self.has_turn = False
+        self.may_take_long = False
+        self.sender: Hashable = None
+        self.begun_at = 0.0
         self._lanes = lanes
-        self._begun = 0.0
+        self._processor_begun = 0.0
         self._turn_begun = 0.0
 
     def begin(self, job: "_Job") -> None:
-        self._begun = time.thread_time()
+        self._processor_begun = time.thread_time()
+        self.begun_at = time.monotonic()
         self.may_take_long = job.may_take_long
+        self.sender = job.sender
         self.is_working = True
 
     def give_way(self, until: float) -> None:
         if not self.is_long:
-            if time.thread_time() - self._begun < self._lanes.short_seconds_max:
+            used = time.thread_time() - self._processor_begun
+            if not self.is_late and used < self._lanes.short_seconds_max:
                 return
             self._lanes.go_long(self)
             self._take_turn(until)
@@ -183,12 +260,15 @@ class _Place:
 
 
 class _Job:
-    __slots__ = ("context", "may_take_long", "then", "work")
+    __slots__ = ("context", "may_take_long", "sender", "then", "work")
 
-    def __init__(self, work: Work, context: Context, then: Work, may_take_long: bool) -> None:
+    def __init__(
+        self, work: Work, context: Context, then: Work, sender: Hashable, may_take_long: bool
+    ) -> None:
         self.work = work
         self.context = context
         self.then = then
+        self.sender = sender
         self.may_take_long = may_take_long
 
 
@@ -209,14 +289,19 @@ class FairQueue:
     def put(self, sender: Hashable, job: _Job) -> None:
         self._jobs.setdefault(sender, deque()).append(job)
 
-    def pop(self) -> _Job | None:
-        if not self._jobs:
+    def pop(self, without: Container[Hashable] = ()) -> _Job | None:
+        """The next one, unless its sender is one of those that have to wait."""
+        sender = next((each for each in self._jobs if each not in without), _NOBODY)
+        if sender is _NOBODY:
             return None
-        sender, jobs = self._jobs.popitem(last=False)
+        jobs = self._jobs.pop(sender)
         job = jobs.popleft()
         if jobs:
             self._jobs[sender] = jobs
         return job
+
+
+_NOBODY = object()
 
 
 class Turns:

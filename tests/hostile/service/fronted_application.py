@@ -74,6 +74,13 @@ def search(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
     return answer(start_response, b"found")
 
 
+def wait(_: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    """A request that never asks whether it may go on, as one that waits for the database."""
+    COUNTS["waiting"] += 1
+    RELEASED.wait(HARD_SECONDS)
+    return answer(start_response, b"waited")
+
+
 def release(_: Environ, start_response: StartResponse) -> Iterable[bytes]:
     RELEASED.set()
     return answer(start_response, b"")
@@ -134,6 +141,8 @@ def threads(_: Environ, start_response: StartResponse) -> Iterable[bytes]:
 
 ANSWERS: dict[str, Callable[[Environ, StartResponse], Iterable[bytes]]] = {
     "/allocation_candidates": search,
+    "/wait": wait,
+    "/usages": wait,
     "/release": release,
     "/pieces": pieces,
     "/watch": watch,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.hostile import raw_http
+from tests.hostile.service import raw_http
 from tests.support.database_servers import free_port
 from tests.support.service_process import ServiceProcess
 

@@ -10,7 +10,7 @@ import pytest
 
 from roost.server import answer, front
 from roost.server.connections import allow_open_files
-from tests.hostile import raw_http
+from tests.hostile.service import raw_http
 from tests.hostile.service.fronted_application import PIECE, PIECES_MAX
 from tests.hostile.service.fronted_server import FrontedServer
 

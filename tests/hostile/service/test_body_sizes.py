@@ -15,7 +15,7 @@ from roost.api.http_error import HttpError
 from roost.assembly import open_application
 from roost.server.request_body import BodyReader, RefusedBody
 from roost.settings import DatabaseSettings, Settings
-from tests.hostile import raw_http
+from tests.hostile.service import raw_http
 from tests.support.roost_server import RoostServer
 
 BYTES_MAX = 10_000

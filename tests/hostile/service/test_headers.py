@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.hostile import raw_http
+from tests.hostile.service import raw_http
 from tests.hostile.service.fronted_server import FrontedServer
 from tests.support.roost_server import RoostServer
 

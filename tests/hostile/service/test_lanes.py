@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from roost.errors import TooManyLongRequests
-from roost.server.lanes import Lanes
+from roost.server.lanes import LATE_OF_SENDER_MAX, Lanes
 from roost.service.search_time import SearchTime
-from tests.hostile import raw_http
+from tests.hostile.service import raw_http
 from tests.hostile.service.fronted_server import FrontedServer
 
 HARD = 64
@@ -60,6 +60,42 @@ def test_a_search_that_is_too_much_is_refused(tmp_path: Path) -> None:
         server.get("/release")
         answers = [raw_http.receive_answer(connection) for connection in connections]
         assert sorted({status for status, _ in answers}) == [200, 503]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_neighbours_are_answered_before_requests_that_never_ask(
+    threads: int, tmp_path: Path
+) -> None:
+    with FrontedServer(tmp_path, threads=threads) as server, ExitStack() as stack:
+        connections = [stack.enter_context(raw_http.connect(server.port)) for _ in range(16)]
+        for connection in connections:
+            connection.sendall(raw_http.head("GET", "/wait", "x-auth-token: hostile"))
+        wait_until(lambda: server.counts()["waiting"] == len(connections))
+        for _ in range(20):
+            assert server.get("/resource_providers/x")
+            assert server.get("/allocation_candidates?small") == b"small"
+        assert raw_http.answered(connections) == 0
+        server.get("/release")
+        answers = [raw_http.receive_answer(connection) for connection in connections]
+        assert answers == [(200, b"waited")] * len(connections)
+        wait_until(lambda: server.threads == threads)
+
+
+def test_late_requests_of_one_sender_are_few(tmp_path: Path) -> None:
+    """They could read a hundred thousand rows each, and take no turns."""
+    with FrontedServer(tmp_path) as server, ExitStack() as stack:
+        connections = [stack.enter_context(raw_http.connect(server.port)) for _ in range(16)]
+        for connection in connections:
+            connection.sendall(raw_http.head("GET", "/usages", "x-auth-token: hostile"))
+        wait_until(lambda: server.counts()["waiting"] >= LATE_OF_SENDER_MAX)
+        for _ in range(20):
+            assert server.get("/allocation_candidates?small") == b"small"
+            time.sleep(0.01)
+        # Besides those that began before the first of them was late.
+        assert server.counts()["waiting"] <= LATE_OF_SENDER_MAX + 3
+        server.get("/release")
+        answers = [raw_http.receive_answer(connection) for connection in connections]
+        assert answers == [(200, b"waited")] * len(connections)
 
 
 class Jobs:
@@ -126,6 +162,29 @@ def test_more_long_requests_than_allowed_are_refused() -> None:
     assert len([event for event in jobs.events if event.endswith("refused")]) == 2
     jobs.finish()
     wait_until(lambda: jobs.lanes.count_long == 0)
+
+
+def test_a_late_request_takes_turns_as_soon_as_it_asks() -> None:
+    lanes = Lanes(1, "test")
+    begun, go, asked, over = (threading.Event() for _ in range(4))
+
+    def work() -> None:
+        begun.set()
+        search_time = SearchTime(SECONDS_MAX)
+        go.wait(SECONDS_MAX)
+        search_time.may_go_on()
+        asked.set()
+        over.wait(SECONDS_MAX)
+
+    lanes.add(work, Context(), lambda: None, may_take_long=True)
+    assert begun.wait(SECONDS_MAX)
+    lanes.add(lambda: None, Context(), lambda: None)
+    wait_until(lambda: lanes.count_late == 1)
+    go.set()
+    assert asked.wait(SECONDS_MAX)
+    assert (lanes.count_late, lanes.count_long) == (0, 1)
+    over.set()
+    wait_until(lambda: lanes.count_long == 0)
 
 
 def test_a_thread_that_waits_for_its_turn_ends_with_its_time() -> None:

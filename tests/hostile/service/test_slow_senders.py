@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from tests.hostile import raw_http
+from tests.hostile.service import raw_http
 from tests.support.headers import HEADERS
 from tests.support.roost_server import RoostServer
 

@@ -55,6 +55,7 @@ ROUTES = (
         "Show how much a project uses.",
         since=(1, 9),
         query=usage_schemas.query,
+        may_take_long=True,
         project_of=usages.project_of,
     ),
     Route(

@@ -4,6 +4,8 @@ A server in front asks before it has read the body; the application asks again, 
 without such a server.
 """
 
+import re
+
 from roost.api.routes import ROUTES, Route
 from roost.settings import Settings
 
@@ -19,7 +21,7 @@ def body_bytes_max(method: str, path: str, settings: Settings) -> int:
 
 def may_take_long(method: str, path: str) -> bool:
     """Whether others may have to wait for this request, unless it gives way to them."""
-    return (method, path) in _LONG
+    return (method, path) in _LONG or _LONG_PATTERN.fullmatch(f"{method} {path}") is not None
 
 
 def _fixed(route: Route) -> tuple[str, str]:
@@ -28,5 +30,12 @@ def _fixed(route: Route) -> tuple[str, str]:
     return route.method, route.path
 
 
+def _pattern(route: Route) -> str:
+    return re.sub(r"\\{[a-z_]+\\}", "[^/]*", re.escape(f"{route.method} {route.path}"))
+
+
 _LARGE_BODIES = frozenset(_fixed(route) for route in ROUTES if route.may_be_large)
-_LONG = frozenset(_fixed(route) for route in ROUTES if route.may_take_long)
+_LONG = frozenset((route.method, route.path) for route in ROUTES if route.may_take_long)
+_LONG_PATTERN = re.compile(
+    "|".join(_pattern(route) for route in ROUTES if route.may_take_long and "{" in route.path)
+)

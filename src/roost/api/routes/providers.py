@@ -160,6 +160,7 @@ ROUTES = (
         allocations.get_of_provider,
         PolicyRule("placement:resource_providers:allocations:list"),
         "List who holds what of a provider.",
+        may_take_long=True,
     ),
     Route(
         "GET",
