@@ -19,7 +19,7 @@ from roost.model import SHARING_TRAIT
 from roost.operations import candidates as candidates_module
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup
 from roost.search import candidate_text
-from roost.search.budget import Budget
+from roost.search.budget import Budget, GaveUp
 from roost.search.candidate_text import ShapedText
 from roost.search.find import find
 from roost.search.index.index import Index
@@ -33,6 +33,18 @@ from tests.support.names import uid
 from tests.support.world import build, provider, rows
 
 MIB = 2**20
+
+
+class Questions:
+    """Answers a budget, and counts how often it asks."""
+
+    def __init__(self, allowed: float = float("inf")) -> None:
+        self.count = 0
+        self._allowed = allowed
+
+    def __call__(self) -> bool:
+        self.count += 1
+        return self.count <= self._allowed
 
 
 def device_groups(count: int) -> tuple[RequestGroup, ...]:
@@ -85,7 +97,7 @@ def test_blocks_make_up_the_text_of_all_candidates(name, version, block_bytes, m
     answer = find(Index.build(rows(CLOUD)), query)
     text = answer.text(layout)
     expected = ", ".join(map(layout.candidate, answer.candidates)).encode()
-    assert text.length() == len(expected)
+    assert text.length(Budget()) == len(expected)
     blocks = list(text.blocks())
     assert b", ".join(blocks) == expected
     assert bool(blocks) == bool(answer.count) == (name != "nothing")
@@ -98,7 +110,50 @@ def test_texts_that_take_more_bytes_than_characters_are_counted():
     odd = ["ü" * (row % 5) for row in range(20)]
     layout = JsonLayout(QUERIES["many shapes"], Version(1, 39))
     text = ShapedText(answer.ways, odd, answer._candidate, layout.candidate)
-    assert text.length() == len(b", ".join(text.blocks()))
+    assert text.length(Budget()) == len(b", ".join(text.blocks()))
+
+
+def test_shapes_are_not_kept_if_there_are_many(monkeypatch):
+    monkeypatch.setattr(candidate_text, "BLOCK_BYTES", 700)
+    monkeypatch.setattr(candidate_text, "SLOTS_KEPT", 6)
+    query = QUERIES["many shapes"]
+    layout = JsonLayout(query, Version(1, 39))
+    answer = find(Index.build(rows(CLOUD)), query)
+    text = answer.text(layout)
+    expected = ", ".join(map(layout.candidate, answer.candidates)).encode()
+    assert text.length(Budget()) == len(expected)
+    assert b", ".join(text.blocks()) == expected
+    assert len(text._templates) <= 2
+    assert sum(map(len, text._shapes)) <= 6
+
+
+def test_laying_out_many_shapes_has_a_budget():
+    """Of n groups on two devices, every second candidate has a shape of its own."""
+    plans = [provider("host", {"VCPU": 8})]
+    plans += [provider(f"device{n}", {"VGPU": 64}, parent="host") for n in range(2)]
+    query = CandidateQuery(groups=device_groups(12))
+    layout = JsonLayout(query, Version(1, 39))
+    answer = find(Index.build(rows(build(*plans))), query)
+    shapes = 2**11
+    questions = Questions()
+    asked = Budget(questions)
+    answer.text(layout).length(asked)
+    assert asked.steps > shapes * candidate_text.LAYOUT_STEPS
+    assert questions.count > shapes // 16
+    with pytest.raises(GaveUp):
+        answer.text(layout).length(Budget(Questions(allowed=8)))
+
+
+def test_the_budget_is_asked_and_not_obeyed_while_summaries_are_written():
+    index = Index.build(rows(build(*(provider(f"host{n}", {"VCPU": 8}) for n in range(500)))))
+    query = QUERIES["one shape"]
+    for version in ((1, 28), (1, 39)):
+        layout = JsonLayout(query, Version(*version))
+        answer = find(index, query)
+        expected = [layout.summary(each) for each in answer.summaries]
+        questions = Questions(allowed=2)
+        assert answer.write_summaries(layout, Budget(questions)) == expected
+        assert questions.count > 8
 
 
 @pytest.mark.parametrize(
@@ -258,6 +313,18 @@ def test_an_answer_that_is_a_little_too_large_is_refused_before_anything_is_sent
     assert refused.status == 400
     enough = Roost(roost.store, Settings(auth_strategy="noauth2", answer_bytes_max=whole))
     assert Response(create_application(enough), "/allocation_candidates", devices(6)).status == 200
+
+
+def test_an_answer_that_takes_too_long_to_write_is_refused(roost, monkeypatch):
+    budgets = iter([Budget(), Budget(lambda: False)])
+    monkeypatch.setattr(roost, "search_budget", lambda: next(budgets))
+    refused = Response(create_application(roost), "/allocation_candidates", devices(6))
+    [error] = json.loads(b"".join(refused.pieces()))["errors"]
+    assert (refused.status, error["code"]) == (400, "placement.search_too_hard")
+    assert (
+        "unknown how long its answer is. In one tree 6 groups with 4 providers" in error["detail"]
+    )
+    assert "`limit`" in error["detail"]
 
 
 @pytest.mark.parametrize("order", [None, Order(by=OrderBy.PACK)])

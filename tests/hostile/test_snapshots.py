@@ -176,7 +176,10 @@ def test_an_answer_that_is_written_late_is_that_of_the_search(roost):
     delete_provider(roost, uuid=uid("device3"))
     text_of(roost, WIDE)
     layout = Lines()
-    written = b", ".join(answer.text(layout).blocks()), b", ".join(answer.write_summaries(layout))
+    written = (
+        b", ".join(answer.text(layout).blocks()),
+        b", ".join(answer.write_summaries(layout, Budget())),
+    )
     assert written == before
     assert text_of(roost, WIDE) == oracle(loaded(roost), WIDE)
 
@@ -405,7 +408,7 @@ def test_caches_survive_many_threads():
                     mask = snapshot.trait_sets.holding_any([trait])
                     assert len(mask) == snapshot.trait_sets.count
                 answer = find(snapshot, SMALL)
-                answer.write_summaries(layout)
+                answer.write_summaries(layout, Budget())
         except BaseException as error:
             errors.append(error)
 

@@ -1,5 +1,7 @@
 """A decision on a partial way is right: it can be completed if and only if some way has it."""
 
+from functools import reduce
+from operator import or_
 from random import Random
 
 import pytest
@@ -7,8 +9,9 @@ from msgspec.structs import replace as evolve
 
 from roost.query import CandidateQuery
 from roost.search import combine
+from roost.search.budget import Budget
 from roost.search.find import Search
-from roost.search.hard.feasibility import Feasibility
+from roost.search.hard.feasibility import Feasibility, can_match
 from roost.search.index.index import Index
 from tests.hostile.test_hard_requests import make_devices, make_hard_query
 from tests.property.strategies import EXAMPLE_COUNT, Seeded, make_world, sometimes
@@ -53,3 +56,33 @@ def test_decisions_are_right(seeds_from: int, monkeypatch: pytest.MonkeyPatch) -
         decisions += check(Index.build(rows(world)), query, Random(seed))
     # Both happen often.
     assert min(decisions.count(True), decisions.count(False)) > EXAMPLE_COUNT / 2
+
+
+def has_matching(slots: list[int]) -> bool:
+    """Hall's theorem: any slots together have as many options as they are."""
+    for some in range(1, 1 << len(slots)):
+        together = reduce(or_, (slots[n] for n in range(len(slots)) if some >> n & 1))
+        if together.bit_count() < some.bit_count():
+            return False
+    return True
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_slots_find_rows_of_their_own_if_and_only_if_hall_says_so(seed):
+    random = Random(seed)
+    found = []
+    for _ in range(20):
+        count = random.randrange(1, 8)
+        slots = [
+            random.randrange(1, 1 << count) & random.randrange(1 << count) for _ in range(count)
+        ]
+        found.append(can_match(slots, Budget()))
+        assert found[-1] == has_matching(slots), slots
+    assert len(set(found)) == 2
+
+
+def test_one_row_too_few_is_seen_at_once():
+    """And every step is one of the budget: 256 groups took half a second without a question."""
+    budget = Budget()
+    assert not can_match([2**255 - 1] * 256, budget)
+    assert budget.steps <= 256

@@ -3,6 +3,7 @@
 import pytest
 
 from roost.query import CandidateQuery, RequestGroup
+from roost.search.budget import Budget
 from roost.search.find import find
 from roost.search.index import index as index_module
 from roost.search.index.advance import advance
@@ -37,7 +38,7 @@ def seen(index):
     return (
         index.contents(),
         sorted(map(repr, answer.candidates)),
-        sorted(answer.write_summaries(Layout())),
+        sorted(answer.write_summaries(Layout(), Budget())),
         {uuid: index.row_of_uuid[uuid] for uuid in uuids},
         {name: index.row_of_name[name] for name in index.names[: index.rows.count] if name},
         [index.row_of_id[id] for id in index.ids[: index.rows.count] if id],

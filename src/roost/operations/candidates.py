@@ -10,6 +10,7 @@ from roost.operations.known_names import check_query
 from roost.query import CandidateQuery, Cursor
 from roost.reasons import Explanation
 from roost.search.answer import Answer, Layout, candidate_bytes_min
+from roost.search.budget import Budget, GaveUp
 from roost.search.candidate_text import SEPARATOR
 from roost.search.capacity import simulate_claims
 from roost.search.explain.explain import explain
@@ -21,6 +22,7 @@ from roost.service.service import Roost
 SMALL_BYTES_MAX = 2**20
 # With such a limit the search ends early enough. Whether the answer is too large shows at its end.
 LIMIT_SMALL_MAX = 1000
+WHAT_SHORTENS = "A `limit` makes it shorter, and a smaller one more so."
 
 
 class WrittenCandidates(Value, frozen=True, kw_only=True):
@@ -62,7 +64,8 @@ def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> W
     if answer.gave_up and not (answer.count and (is_limited or query.may_split)):
         raise SearchTooHard(*describe_difficulty(query, answer.option_counts))
     stopwatch.lap(metrics.SEARCH_FIND)
-    written = _write(answer, layout, settings.answer_bytes_max)
+    # Writing has as much time as searching had.
+    written = _write(answer, layout, settings.answer_bytes_max, roost.search_budget())
     stopwatch.lap(metrics.SEARCH_RENDER)
     metrics.SEARCH_CANDIDATES.observe(answer.count)
     return written
@@ -75,17 +78,21 @@ def _count_max(query: CandidateQuery, layout: Layout, bytes_max: int) -> int | N
     return bytes_max // candidate_bytes_min(query, layout)
 
 
-def _write(answer: Answer, layout: Layout, bytes_max: int) -> WrittenCandidates:
+def _write(answer: Answer, layout: Layout, bytes_max: int, budget: Budget) -> WrittenCandidates:
     text = answer.text(layout)
     candidates: Iterable[bytes]
     if text.length_roughly() > SMALL_BYTES_MAX:
-        candidates, candidates_length = text.blocks(), text.length()
+        try:
+            candidates, candidates_length = text.blocks(), text.length(budget)
+        except GaveUp:
+            hard, _ = describe_difficulty(answer.query, answer.option_counts)
+            raise SearchTooHard(hard, WHAT_SHORTENS, unknown="how long its answer is") from None
     else:
         candidates = blocks = list(text.blocks())
         candidates_length = _joined_length(blocks)
     if candidates_length > bytes_max:
         raise AnswerTooLarge(bytes_max)
-    summaries = answer.write_summaries(layout)
+    summaries = answer.write_summaries(layout, budget)
     summaries_length = _joined_length(summaries)
     if candidates_length + summaries_length > bytes_max:
         raise AnswerTooLarge(bytes_max)

@@ -14,12 +14,16 @@ import numpy as np
 
 from roost.model import Candidate, ProviderSummary, capacity
 from roost.query import CandidateQuery, Cursor
+from roost.search.budget import Budget
 from roost.search.candidate_text import SEPARATOR, CandidateText, ShapedText
 from roost.search.index.columns import Integers
 from roost.search.index.index import Index
 from roost.search.match import Slot
 
 SEPARATOR_BYTES = SEPARATOR.encode()
+
+# What it costs to write one summary, in steps of the budget.
+SUMMARY_STEPS = 3
 
 # The shortest form of a UUID.
 _UUID_SHORTEST = "0" * 32
@@ -67,7 +71,7 @@ class Answer:
         self.count = 0
         self.next: Cursor | None = None  # of the last way, if another page follows
         self.gave_up = False  # whether the search gave up, so that ways may be missing
-        # If it gave up: how many options the slots have in the tree with the most ways.
+        # How many options the slots have in the tree with the most ways.
         self.option_counts: Sequence[int] = ()
 
     # -- gathering -----------------------------------------------------------------------------
@@ -128,13 +132,13 @@ class Answer:
 
     @property
     def summaries(self) -> tuple[ProviderSummary, ...]:
-        """Of whole trees; before 1.29 only of the providers that serve."""
-        index = self._index
+        return tuple(summary(self._index, row) for row in self._rows_shown())
+
+    def _rows_shown(self) -> list[int]:
+        """Those of whole trees; before 1.29 only those of the providers that serve."""
         if self.query.nested_aware:
-            shown = [row for root in self._roots() for row in index.tree_rows(root)]
-        else:
-            shown = self._distinct(self._serving())
-        return tuple(summary(index, row) for row in shown)
+            return [row for root in self._roots() for row in self._index.tree_rows(root)]
+        return self._distinct(self._serving())
 
     def _candidate(self, way: Sequence[int], uuids: Sequence[str]) -> Candidate:
         names = self._index.classes.names
@@ -176,11 +180,19 @@ class Answer:
         """The candidates as text."""
         return ShapedText(self.ways, self._index.uuids, self._candidate, layout.candidate)
 
-    def write_summaries(self, layout: Layout) -> list[bytes]:
-        """The summaries, of one or more providers each."""
+    def write_summaries(self, layout: Layout, budget: Budget) -> list[bytes]:
+        """The summaries, of one or more providers each.
+
+        There are no more than the cloud has providers, so the budget is asked and not obeyed.
+        """
         index = self._index
+
+        def write(row: int) -> bytes:
+            budget.finish(SUMMARY_STEPS)
+            return layout.summary(summary(index, row))
+
         if not self.query.nested_aware or layout.key is None:
-            return [layout.summary(one) for one in self.summaries]
+            return list(map(write, self._rows_shown()))
         cached = index.rendered_summaries.setdefault(layout.key, {})
         roots = self._roots()
         stamps: list[int] = index.rows.stamp[roots].tolist()
@@ -192,7 +204,7 @@ class Answer:
         for number, text in enumerate(texts):
             if not text:
                 rows = index.tree_rows(roots[number])
-                text = SEPARATOR_BYTES.join([layout.summary(summary(index, row)) for row in rows])
+                text = SEPARATOR_BYTES.join(list(map(write, rows)))
                 texts[number] = cached[stamps[number]] = text
         return texts
 

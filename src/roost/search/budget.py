@@ -5,6 +5,7 @@ Every few thousand units it asks the caller, who knows the clock, whether the se
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 
 # About a millisecond of work lies between two questions to the caller.
 UNITS_PER_QUESTION = 8192
@@ -57,6 +58,14 @@ class Budget:
         """Account for steps of a loop in Python."""
         self.steps += count
         self._spend(count * UNITS_PER_STEP)
+
+    def finish(self, count: int = 1) -> None:
+        """Account for steps that are not given up, because there is an end to them.
+
+        The caller is asked all the same, and may let others go first.
+        """
+        with suppress(GaveUp):
+            self.step(count)
 
     def _spend(self, units: int) -> None:
         """Raises `GaveUp` when nothing is left, and from then on each time."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from roost.model import Candidate
+from roost.search.budget import Budget
 from roost.search.index.columns import Integers
 
 # Between candidates, and between summaries.
@@ -31,6 +32,15 @@ CANDIDATE_BYTES = 64
 SLOT_BYTES = 128
 PLAIN_BYTES = 512
 
+# What it costs to lay out one candidate, in steps of the budget: for itself, and for its slots.
+LAYOUT_STEPS = 4
+SLOTS_PER_STEP = 2
+# How many UUIDs are looked at without asking the budget in between.
+ROWS_AT_ONCE = 1024
+# How many slots the shapes have in all that are kept. Where nearly every candidate has a shape of
+# its own, they would take more memory than the text.
+SLOTS_KEPT = 2**16
+
 # A way for each line, and the row of a provider for each slot.
 Ways = Integers
 # The text between the UUIDs of a candidate, and the slots that they fill.
@@ -45,8 +55,11 @@ class CandidateText(Protocol):
     def blocks(self) -> Iterator[bytes]:
         """The text in blocks of one or more candidates each, to be separated by `SEPARATOR`."""
 
-    def length(self) -> int:
-        """How many bytes all blocks have, with the separators between them."""
+    def length(self, budget: Budget) -> int:
+        """How many bytes all blocks have, with the separators between them.
+
+        Raises `GaveUp` if there are so many shapes that it takes too long to lay them out.
+        """
 
     def length_roughly(self) -> int:
         """About the same, without much work."""
@@ -78,10 +91,13 @@ class PlainText:
     def length_roughly(self) -> int:
         return self._count * PLAIN_BYTES
 
-    def length(self) -> int:
+    def length(self, budget: Budget) -> int:
         # They are written for that, and later a second time: both take less memory than once.
-        lengths = [len(block) for block in self.blocks()]
-        return sum(lengths) + len(SEPARATOR) * max(len(lengths) - 1, 0)
+        total = len(SEPARATOR) * max(self._count - 1, 0)
+        for number in range(self._count):
+            budget.step(LAYOUT_STEPS)
+            total += len(self._layout(self._candidate(number)).encode())
+        return total
 
 
 class ShapedText:
@@ -101,6 +117,8 @@ class ShapedText:
         self._templates: dict[tuple[int, ...], Template] = {}
         self._candidate_bytes: int = CANDIDATE_BYTES + SLOT_BYTES * ways.shape[1]
         self._shapes: list[list[Shape]] = []  # of the first blocks
+        self._shape_steps: int = LAYOUT_STEPS + ways.shape[1] // SLOTS_PER_STEP
+        self._slots_kept = 0  # of all those shapes
 
     def blocks(self) -> Iterator[bytes]:
         for ways, shapes in self._parts():
@@ -118,11 +136,12 @@ class ShapedText:
     def length_roughly(self) -> int:
         return len(self._ways) * self._candidate_bytes
 
-    def length(self) -> int:
-        lengths = self._uuid_lengths()
+    def length(self, budget: Budget) -> int:
+        lengths = self._uuid_lengths(budget)
         total = len(SEPARATOR) * max(len(self._ways) - 1, 0)
         for ways, shapes in self._parts():
             for members, shape in shapes:
+                budget.step(self._shape_steps)
                 between, slots = self._template(shape)
                 total += len(members) * len("".join(between).encode())
                 total += int(lengths[ways[members][:, slots]].sum())
@@ -131,24 +150,33 @@ class ShapedText:
     def _parts(self) -> Iterator[tuple[Ways, list[Shape]]]:
         """The ways of each block, and their shapes."""
         for number, ways in enumerate(self._matrices()):
-            if number == len(self._shapes):
-                self._shapes.append(list(_shapes(ways)))
-            yield ways, self._shapes[number]
+            if number < len(self._shapes):
+                yield ways, self._shapes[number]
+                continue
+            shapes = list(_shapes(ways))
+            if number == len(self._shapes) and self._slots_kept < SLOTS_KEPT:
+                self._shapes.append(shapes)
+                self._slots_kept += len(shapes) * ways.shape[1]
+            yield ways, shapes
 
     def _matrices(self) -> Iterator[Ways]:
         count = max(1, BLOCK_BYTES // self._candidate_bytes)
         for first in range(0, len(self._ways), count):
             yield self._ways[first : first + count]
 
-    def _uuid_lengths(self) -> Integers:
+    def _uuid_lengths(self, budget: Budget) -> Integers:
         """How long the UUID of each row is; adopted databases may have some in other forms."""
         count = int(self._ways.max()) + 1 if self._ways.size else 0
         used = np.zeros(count, dtype=np.bool_)
         for ways in self._matrices():
+            budget.pass_over_rows(4 * ways.size)
             used[ways] = True
-        rows = np.flatnonzero(used)
         lengths: Integers = np.zeros(count, dtype=np.int64)
-        lengths[rows] = [len(self._uuids[row].encode()) for row in rows.tolist()]
+        rows = np.flatnonzero(used)
+        for first in range(0, len(rows), ROWS_AT_ONCE):
+            some = rows[first : first + ROWS_AT_ONCE]
+            budget.pass_over_rows(8 * len(some))
+            lengths[some] = [len(self._uuids[row].encode()) for row in some.tolist()]
         return lengths
 
     def _written(self, ways: Ways, shape: Sequence[int], separator: str) -> str:
@@ -171,6 +199,8 @@ class ShapedText:
         key = tuple(shape)
         template = self._templates.get(key)
         if template is None:
+            if len(self._templates) * len(key) >= SLOTS_KEPT:
+                self._templates.clear()
             placeholders = [_PLACEHOLDER.format(slot) for slot in shape]
             texts = _PLACEHOLDERS.split(self._layout(self._candidate(shape, placeholders)))
             template = self._templates[key] = texts[::2], [int(slot) for slot in texts[1::2]]

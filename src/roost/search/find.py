@@ -198,7 +198,8 @@ class Search:
                 if answer.is_too_large:
                     break
         except GaveUp:
-            self._say_why(answer)
+            answer.gave_up = True
+        answer.option_counts = self.options.counts_most
         return answer
 
     def _in_parts(self, ways: Iterator[Integers]) -> Iterator[Integers]:
@@ -210,10 +211,6 @@ class Search:
             for first in range(0, len(matrix), SHARED_AT_ONCE):
                 self.budget.step(SHARED_AT_ONCE // 8)
                 yield matrix[first : first + SHARED_AT_ONCE]
-
-    def _say_why(self, answer: Answer) -> None:
-        answer.gave_up = True
-        answer.option_counts = self.options.counts_most
 
     def answer_in_order(self, order: Order, limit: int | None) -> Answer:
         """One page of all ways, in the order that the client asks for."""
@@ -242,9 +239,10 @@ class Search:
                     if answer.is_too_large:
                         break
         except GaveUp:
-            self._say_why(answer)
+            answer.gave_up = True
             # What follows is not lost: the next page begins after the last way that was found.
             answer.next = last
         if page:
             answer.add(np.stack(page))
+        answer.option_counts = self.options.counts_most
         return answer

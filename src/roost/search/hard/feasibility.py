@@ -269,8 +269,8 @@ class TreeFeasibility:
             slots.sort(key=int.bit_count)
             # If each has more options than there are slots before it, all find one.
             if any(domain.bit_count() <= before for before, domain in enumerate(slots)):
-                self._budget.step(1 + len(slots))
-                if not _can_match(slots):
+                self._budget.step(1 + len(slots) // ROWS_PER_STEP)
+                if not can_match(slots, self._budget):
                     return False
         return True
 
@@ -320,23 +320,31 @@ def _counted(looks: Iterable[Look]) -> tuple[tuple[Look, int], ...]:
     return tuple(sorted(Counter(looks).items()))
 
 
-def _can_match(slots: Sequence[int]) -> bool:
+def can_match(slots: Sequence[int], budget: Budget) -> bool:
     """Whether each slot, given by its options as bits, finds a row of its own: Kuhn's algorithm."""
     slot_of: dict[int, int] = {}
-    unvisited = 0
+    taken = unvisited = 0  # rows
 
     def assign(slot: int) -> bool:
-        nonlocal unvisited
-        for place in bits_of(slots[slot]):
-            if unvisited >> place & 1:
-                unvisited &= ~(1 << place)
-                if place not in slot_of or assign(slot_of[place]):
-                    slot_of[place] = slot
-                    return True
+        nonlocal taken, unvisited
+        # Nobody has to make way for it if a row is free. Then the search does not go deep.
+        free = slots[slot] & ~taken
+        if free:
+            place = next(bits_of(free))
+            taken |= 1 << place
+            slot_of[place] = slot
+            return True
+        budget.step()
+        while options := slots[slot] & unvisited:
+            place = next(bits_of(options))
+            unvisited ^= 1 << place
+            if assign(slot_of[place]):
+                slot_of[place] = slot
+                return True
         return False
 
     for slot in range(len(slots)):
-        unvisited = -1
+        unvisited = taken
         if not assign(slot):
             return False
     return True
