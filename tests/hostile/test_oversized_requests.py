@@ -347,6 +347,15 @@ QUERIES: list[tuple[str, int, Callable[[int], str]]] = [
     ),
     (
         "/allocation_candidates",
+        bounds.SPLITS_MAX,
+        lambda count: (
+            "&".join(f"resources_{n}=VCPU:1" for n in range(count // 2))
+            + f"&resources={','.join(f'{name}:1' for name in classes(count - count // 2))}"
+            + f"&can_split=VCPU,{','.join(classes(count - count // 2))}"
+        ),
+    ),
+    (
+        "/allocation_candidates",
         bounds.PARAMETERS_MAX,
         lambda count: "resources=VCPU:1" + "&limit=1" * (count - 1),
     ),

@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roost import assembly
+from roost.api.schemas.bounds import SPLITS_MAX
 from roost.model import Candidate, Inventory
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup
 from roost.reasons import Verdict
 from roost.search.budget import Budget
 from roost.search.capacity import simulate_claims
 from roost.search.explain.explain import explain
+from roost.search.find import find
 from roost.search.index.index import Index
 from roost.search.split import request as limits
 from roost.search.split.pieces import PIECES_MAX, Offers, PieceSizes, SplitKind, divisions, splits
@@ -164,7 +166,7 @@ def test_small_trees_are_decided_as_by_trying_everything(
     world = tree(inventories)
     query = CandidateQuery(groups=split_groups(*amounts))
     budget = Budget() if steps is None else Budget(units_max=64 * steps)
-    found = SplitSearch(Index.build(rows(world)), query, budget=budget).find(None)
+    found = find(Index.build(rows(world)), query, budget=budget)
     valid = {
         oracle.answer(each)
         for root in world.roots
@@ -282,3 +284,24 @@ def test_placements_find_it_too(client: httpx.Client, monkeypatch: pytest.Monkey
         detail = refused.json()["errors"][0]["detail"]
         who = "the consumer" if len(names) == 1 else "all 2 consumers"
         assert f"it is unknown whether there is a place for {who}" in detail
+
+
+# ---------------------------------------------------------------------------------------------
+# As many slots as a request may have
+
+
+@pytest.mark.parametrize("group_count", [1, 128])
+def test_a_request_with_very_many_amounts(group_count: int) -> None:
+    """One call for each of them within the other would be more than Python allows."""
+    classes = [f"CUSTOM_{number}" for number in range(2 * SPLITS_MAX // group_count)]
+    amounts = dict.fromkeys(classes, 3)
+    # More than a request may have, so that the search does not depend on that bound.
+    groups = tuple(
+        RequestGroup(suffix=f"_{number}", resources=amounts, can_split=frozenset(classes))
+        for number in range(group_count)
+    )
+    world = build(provider("host", dict.fromkeys(classes, 3 * group_count)))
+    index = Index.build(rows(world))
+    assert find(index, CandidateQuery(groups=groups, limit=1)).count == 1
+    assert find(index, CandidateQuery(groups=groups, limit=1), budget=Budget(units_max=0)).gave_up
+    assert explain(index, CandidateQuery(groups=groups)).verdict == Verdict.FITS

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as evolve
 
 from roost.query import CandidateQuery
+from roost.search.budget import Budget
 from roost.search.constraints import (
     Constraint,
     DifferentProviders,
@@ -84,7 +85,7 @@ def check(choices: Choices) -> Counter[tuple[type[Constraint], bool]]:
                 for group in query.groups
             ),
         )
-        slots = [each.slot for each in slots_of(index, split)]
+        slots = [each.slot for each in slots_of(index, split, Budget())]
     else:
         slots = [slot for group in query.groups for slot in GroupMatcher(index, group).slots]
     ways = make_ways(choices, index, slots)

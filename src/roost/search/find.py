@@ -60,9 +60,9 @@ def find(
     `count_max` stops, and its answer is too large.
     """
     limit = min((each for each in (query.limit, limit_max) if each is not None), default=None)
-    if query.may_split:
-        return SplitSearch(index, query, budget=budget).find(limit, count_max)
     try:
+        if query.may_split:
+            return SplitSearch(index, query, budget=budget).find(limit, count_max)
         return _find(
             index,
             query,
@@ -107,15 +107,15 @@ def has_candidate(
 
     None: the search gave up before it found one.
     """
-    if query.may_split:
-        split_search = SplitSearch(index, query, root=root, budget=budget)
-        found = split_search.find(1).count > 0
-        return None if split_search.gave_up and not found else found
+    answer: Answer
     try:
-        search = Search(index, query, limit=1, root=root, budget=budget)
+        if query.may_split:
+            answer = SplitSearch(index, query, root=root, budget=budget).find(1)
+        else:
+            search = Search(index, query, limit=1, root=root, budget=budget)
+            answer = search.answer(search.ways_in_turns())
     except GaveUp:
         return None
-    answer = search.answer(search.ways_in_turns())
     return None if answer.gave_up and not answer.count else answer.count > 0
 
 

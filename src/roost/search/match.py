@@ -127,19 +127,20 @@ class GroupMatcher:
         return accepted
 
 
+def what_it_asks(group: RequestGroup) -> object:
+    """What a provider must have to serve a suffixed group alone; hashable."""
+    return (
+        tuple(sorted(group.resources.items())),
+        group.traits,
+        group.aggregates,
+        group.in_tree,
+        group.in_subtree,
+    )
+
+
 def same_as(groups: Iterable[RequestGroup], slots: Iterable[Slot]) -> list[int]:
     """For each slot the first one that the same providers can fill: groups may be equal."""
-    asked: dict[str, object] = {
-        group.suffix: (
-            tuple(sorted(group.resources.items())),
-            group.traits,
-            group.aggregates,
-            group.in_tree,
-            group.in_subtree,
-        )
-        for group in groups
-        if group.one_provider
-    }
+    asked = {group.suffix: what_it_asks(group) for group in groups if group.one_provider}
     firsts: dict[object, int] = {}
     return [
         firsts.setdefault(asked.get(slot.group.suffix, number), number)

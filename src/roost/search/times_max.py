@@ -18,8 +18,8 @@ from roost.search.split.slots import SplitSlot, slots_of
 def times_max(index: Index, query: CandidateQuery, budget: Budget) -> int | None:
     """The smallest of the bounds; None: the request takes nothing. Raises `GaveUp`."""
     accepted = np.zeros(index.rows.count, dtype=np.bool_)
-    accepted[RootTest(index, query).accepted(index.root_rows())] = True
-    slots = [slot for slot in slots_of(index, query) if slot.slot.demands]
+    accepted[RootTest(index, query, budget).accepted(index.root_rows())] = True
+    slots = [slot for slot in slots_of(index, query, budget) if slot.slot.demands]
     if not slots:
         return None
     rows = []

@@ -9,6 +9,7 @@ from msgspec.structs import replace as evolve
 from roost.api.http_error import ErrorCode, HttpError
 from roost.api.parsing.query_string import Parameters, once, refuse_many
 from roost.api.parsing.request_groups import parse_same_subtree, refuse_many_rules
+from roost.api.schemas.bounds import SPLITS_MAX
 from roost.api.versions import VERSION_MAX, Version
 from roost.query import Elsewhere, RequestGroup
 from roost.quoting import quote, quote_value
@@ -62,6 +63,9 @@ def with_splits(parameters: Parameters, groups: Sequence[RequestGroup]) -> tuple
         own = _classes(parameters, f"can_split{group.suffix}", [group]) if group.suffix else for_all
         classes = (own | for_all).intersection(group.resources)
         split.append(evolve(group, can_split=classes) if classes else group)
+    count = sum(len(group.can_split) for group in split)
+    if count > SPLITS_MAX:
+        raise _bad(f"`can_split` applies to {count} amounts, expected at most {SPLITS_MAX}.")
     return tuple(split)
 
 

@@ -10,6 +10,8 @@ and refused, or served, in a fraction of a second. Schemas and parsers of query 
 GROUPS_MAX = 256
 # Resource classes that one group asks for.
 GROUP_CLASSES_MAX = 256
+# Amounts that may be split, of all groups: each is split among the providers of every tree.
+SPLITS_MAX = 256
 # Names in one parameter, its repetitions included: traits, aggregates, classes.
 NAMES_MAX = 1000
 # Values of `same_subtree` and of `isolate`. A rule for each pair of 40 groups has 780.

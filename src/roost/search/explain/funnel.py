@@ -20,6 +20,8 @@ from roost.search.match import GroupMatcher, RootTest, Slot
 from roost.search.split.search import SplitSearch
 from roost.search.split.slots import SplitSlot, slots_of_group
 
+# How many rules are taken out in the time of one step.
+RULES_PER_STEP = 8
 # The stage of a tree that was never lost.
 SURVIVES = -1
 
@@ -86,7 +88,9 @@ class Funnel:
 
     def until(self, number: int, *, after: bool) -> CandidateQuery:
         """The query with the rules before the stage alone, or also with that of the stage."""
-        return without(self.query, self.rules[number + after :])
+        taken_out = self.rules[number + after :]
+        self.budget.step(1 + (len(taken_out) + len(self.query.groups)) // RULES_PER_STEP)
+        return without(self.query, taken_out)
 
     def slots_at(self, number: int, rule: Rule, *, after: bool) -> Sequence[SplitSlot]:
         """The slots of its group that a stage checks, before or after its rule."""
@@ -98,7 +102,7 @@ class Funnel:
     def _make_slots(self, number: int, rule: Rule, *, after: bool) -> Sequence[SplitSlot]:
         self.budget.examine_rows(self._end)
         group = _group(self.until(number, after=after), rule)
-        slots = slots_of_group(self.index, group)
+        slots = slots_of_group(self.index, group, self.budget)
         if rule.kind != RuleKind.RESOURCES:
             return slots
         if group.one_provider and not rule.may_split:
@@ -110,7 +114,7 @@ class Funnel:
             checked = [each for each in slots if class_id in each.slot.demands]
         if checked:
             return checked
-        nothing = Slot(GroupMatcher(self.index, group, is_complete=False), {})
+        nothing = Slot(GroupMatcher(self.index, group, is_complete=False, budget=self.budget), {})
         return [SplitSlot(self.index, nothing, may_split=False)]
 
     # -- trees ---------------------------------------------------------------------------------
@@ -122,7 +126,8 @@ class Funnel:
             return nothing, nothing
         self.budget.examine_rows(self._end)
         if rule.kind in OF_THE_ROOT:
-            accepted = RootTest(self.index, self.until(number, after=True)).accepted(roots)
+            test = RootTest(self.index, self.until(number, after=True), self.budget)
+            accepted = test.accepted(roots)
             return np.isin(roots, accepted), nothing
         if is_between_slots(rule):
             return self._has_way(number, rule, roots)

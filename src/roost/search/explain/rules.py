@@ -1,19 +1,12 @@
 """Decomposes a query into single rules, each of which can be taken out of it."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import assert_never
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace as evolve
 
 from roost.query import AggregateRule, CandidateQuery, Elsewhere, RequestGroup, TraitRule
 from roost.reasons import BETWEEN_GROUPS, Rule, RuleKind
-
-_FORBIDDING = (
-    RuleKind.ROOT_FORBIDDEN,
-    RuleKind.ROOT_NOT_MEMBER_OF,
-    RuleKind.FORBIDDEN,
-    RuleKind.NOT_MEMBER_OF,
-)
 
 
 def decompose(query: CandidateQuery) -> list[Rule]:
@@ -38,18 +31,49 @@ def is_between_slots(rule: Rule) -> bool:
 
 
 def without(query: CandidateQuery, rules: Iterable[Rule]) -> CandidateQuery:
-    """The query without these rules. Capacity is no part of a query, so it cannot be taken out."""
+    """The query without these rules. Capacity is no part of a query, so it cannot be taken out.
+
+    All at once: a request may have thousands of rules, and each stage of a funnel asks for this.
+    """
+    by_group: dict[str | None, list[Rule]] = {}
     for rule in rules:
-        query = _without(query, rule)
-    return query
+        by_group.setdefault(rule.group, []).append(rule)
+    of_query = _Taken(by_group.pop(None, ()))
+    return evolve(
+        query,
+        groups=tuple(
+            _less_of_group(group, _Taken(by_group[group.suffix]))
+            if group.suffix in by_group
+            else group
+            for group in query.groups
+        ),
+        root_traits=TraitRule(
+            required=of_query.left(RuleKind.ROOT_REQUIRED, query.root_traits.required),
+            forbidden=of_query.left_of(RuleKind.ROOT_FORBIDDEN, query.root_traits.forbidden),
+        ),
+        root_aggregates=AggregateRule(
+            required=of_query.left(RuleKind.ROOT_MEMBER_OF, query.root_aggregates.required),
+            forbidden=of_query.left_of(
+                RuleKind.ROOT_NOT_MEMBER_OF, query.root_aggregates.forbidden
+            ),
+        ),
+        isolate=query.isolate and not of_query.sets(RuleKind.GROUP_POLICY),
+        isolated=of_query.left(RuleKind.ISOLATE, query.isolated),
+        same_subtree=of_query.left(RuleKind.SAME_SUBTREE, query.same_subtree),
+        elsewhere=of_query.left_elsewhere(query.elsewhere),
+    )
 
 
 def with_amount(query: CandidateQuery, rule: Rule, amount: int) -> CandidateQuery:
     """The query with another amount of the class that the rule is about."""
     [name] = rule.names
-    return _with_group(
-        query, rule, lambda group: evolve(group, resources={**group.resources, name: amount})
+    groups = (
+        evolve(group, resources={**group.resources, name: amount})
+        if group.suffix == rule.group
+        else group
+        for group in query.groups
     )
+    return evolve(query, groups=tuple(groups))
 
 
 def _group_rules(group: RequestGroup) -> Iterator[Rule]:
@@ -96,8 +120,8 @@ def _rules_between_groups(query: CandidateQuery) -> Iterator[Rule]:
     for each in dict.fromkeys(query.elsewhere):
         inside, outside = tuple(sorted(each.inside)), tuple(sorted(each.outside))
         yield Rule(kind=RuleKind.ELSEWHERE, names=inside, outside=outside)
-    asked = [name for group in query.groups for name in group.resources]
-    contended = tuple(dict.fromkeys(name for name in asked if asked.count(name) > 1))
+    asked = Counter(name for group in query.groups for name in group.resources)
+    contended = tuple(name for name, count in asked.items() if count > 1)
     if contended:
         yield Rule(kind=RuleKind.CAPACITY, names=contended)
 
@@ -115,78 +139,53 @@ def _set_rules(
 # Taking out
 
 
-def _without(query: CandidateQuery, rule: Rule) -> CandidateQuery:
-    match rule.kind:
-        case RuleKind.ROOT_REQUIRED | RuleKind.ROOT_FORBIDDEN:
-            return evolve(query, root_traits=_less_traits(query.root_traits, rule))
-        case RuleKind.ROOT_MEMBER_OF | RuleKind.ROOT_NOT_MEMBER_OF:
-            return evolve(query, root_aggregates=_less_aggregates(query.root_aggregates, rule))
-        case RuleKind.GROUP_POLICY:
-            return evolve(query, isolate=False)
-        case RuleKind.ISOLATE:
-            return evolve(query, isolated=_other_than(query.isolated, rule))
-        case RuleKind.SAME_SUBTREE:
-            # Without a subtree nothing can be outside of it.
+class _Taken:
+    """Rules of one group, or of no group, that are taken out."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._sets: dict[RuleKind, set[frozenset[str]]] = {}
+        self._elsewhere: set[Elsewhere] = set()
+        for rule in rules:
             names = frozenset(rule.names)
-            return evolve(
-                query,
-                same_subtree=_other_than(query.same_subtree, rule),
-                elsewhere=tuple(each for each in query.elsewhere if each.inside != names),
-            )
-        case RuleKind.ELSEWHERE:
-            named = Elsewhere(inside=frozenset(rule.names), outside=frozenset(rule.outside))
-            return evolve(query, elsewhere=tuple(each for each in query.elsewhere if each != named))
-        case RuleKind.CAPACITY:
-            return query
-        case RuleKind.RESOURCES:
-            return _with_group(query, rule, lambda group: _less_resources(group, rule))
-        case RuleKind.REQUIRED | RuleKind.FORBIDDEN:
-            return _with_group(
-                query, rule, lambda group: evolve(group, traits=_less_traits(group.traits, rule))
-            )
-        case RuleKind.MEMBER_OF | RuleKind.NOT_MEMBER_OF:
-            return _with_group(
-                query,
-                rule,
-                lambda group: evolve(group, aggregates=_less_aggregates(group.aggregates, rule)),
-            )
-        case RuleKind.IN_TREE:
-            return _with_group(query, rule, lambda group: evolve(group, in_tree=None))
-        case RuleKind.IN_SUBTREE:
-            return _with_group(query, rule, lambda group: evolve(group, in_subtree=None))
-    assert_never(rule.kind)
+            self._sets.setdefault(rule.kind, set()).add(names)
+            if rule.kind == RuleKind.ELSEWHERE:
+                self._elsewhere.add(Elsewhere(inside=names, outside=frozenset(rule.outside)))
+
+    def sets(self, kind: RuleKind) -> set[frozenset[str]]:
+        """The names of each rule of a kind."""
+        return self._sets.get(kind, set())
+
+    def left(self, kind: RuleKind, sets: tuple[frozenset[str], ...]) -> tuple[frozenset[str], ...]:
+        """Those of the sets that no rule of the kind is about."""
+        taken = self.sets(kind)
+        return tuple(each for each in sets if each not in taken) if taken else sets
+
+    def left_of(self, kind: RuleKind, names: frozenset[str]) -> frozenset[str]:
+        """Those of the names that no rule of the kind is about."""
+        return names.difference(*self.sets(kind))
+
+    def left_elsewhere(self, rules: tuple[Elsewhere, ...]) -> tuple[Elsewhere, ...]:
+        # Without a subtree nothing can be outside of it.
+        subtrees = self.sets(RuleKind.SAME_SUBTREE)
+        return tuple(
+            each for each in rules if each not in self._elsewhere and each.inside not in subtrees
+        )
 
 
-def _other_than(sets: tuple[frozenset[str], ...], rule: Rule) -> tuple[frozenset[str], ...]:
-    names = frozenset(rule.names)
-    return tuple(each for each in sets if each != names)
-
-
-def _with_group(
-    query: CandidateQuery, rule: Rule, change: Callable[[RequestGroup], RequestGroup]
-) -> CandidateQuery:
-    groups = (change(group) if group.suffix == rule.group else group for group in query.groups)
-    return evolve(query, groups=tuple(groups))
-
-
-def _less_resources(group: RequestGroup, rule: Rule) -> RequestGroup:
-    left = {name: amount for name, amount in group.resources.items() if name not in rule.names}
-    return evolve(group, resources=left, can_split=group.can_split.difference(rule.names))
-
-
-def _less_traits(traits: TraitRule, rule: Rule) -> TraitRule:
-    required, forbidden = _less_sets(traits.required, traits.forbidden, rule)
-    return TraitRule(required=required, forbidden=forbidden)
-
-
-def _less_aggregates(aggregates: AggregateRule, rule: Rule) -> AggregateRule:
-    required, forbidden = _less_sets(aggregates.required, aggregates.forbidden, rule)
-    return AggregateRule(required=required, forbidden=forbidden)
-
-
-def _less_sets(
-    required: tuple[frozenset[str], ...], forbidden: frozenset[str], rule: Rule
-) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
-    if rule.kind in _FORBIDDING:
-        return required, forbidden.difference(rule.names)
-    return _other_than(required, rule), forbidden
+def _less_of_group(group: RequestGroup, taken: _Taken) -> RequestGroup:
+    gone = frozenset[str]().union(*taken.sets(RuleKind.RESOURCES))
+    return evolve(
+        group,
+        resources={name: n for name, n in group.resources.items() if name not in gone},
+        can_split=group.can_split - gone,
+        traits=TraitRule(
+            required=taken.left(RuleKind.REQUIRED, group.traits.required),
+            forbidden=taken.left_of(RuleKind.FORBIDDEN, group.traits.forbidden),
+        ),
+        aggregates=AggregateRule(
+            required=taken.left(RuleKind.MEMBER_OF, group.aggregates.required),
+            forbidden=taken.left_of(RuleKind.NOT_MEMBER_OF, group.aggregates.forbidden),
+        ),
+        in_tree=None if taken.sets(RuleKind.IN_TREE) else group.in_tree,
+        in_subtree=None if taken.sets(RuleKind.IN_SUBTREE) else group.in_subtree,
+    )

@@ -1,14 +1,14 @@
 """A request whose amounts may be split, prepared for every tree."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
-
-from msgspec.structs import replace as evolve
 
 from roost.query import CandidateQuery
 from roost.search.budget import Budget
 from roost.search.constraints import Constraint, Room
 from roost.search.index.index import Index
+from roost.search.match import what_it_asks
 from roost.search.request_constraints import RequestConstraints
 from roost.search.split.pieces import PIECES_MAX
 from roost.search.split.slots import SplitSlot, slots_of
@@ -32,9 +32,11 @@ class SplitRequest:
     ) -> None:
         self.index = index
         self.budget = budget
-        self.slots = slots_of(index, query)
+        self.slots = slots_of(index, query, budget)
         matched = [each.slot for each in self.slots]
-        self.constraints = RequestConstraints(index, query, matched, together=together)
+        self.constraints = RequestConstraints(
+            index, query, matched, together=together, budget=budget
+        )
         self.together = together
         # Classes that slots compete for, and whether an amount of one of them may be split.
         self.contended = self._contended() if together else []
@@ -47,6 +49,7 @@ class SplitRequest:
         # How many pieces more than slots there can be.
         self.extra_max = sum(each.may_split for each in self.slots) * (PIECES_MAX - 1)
         # For each slot, those that must be filled by other providers.
+        self._suffixes = [each.group.suffix for each in matched]
         self.apart = [frozenset(self._apart_from(n)) for n in range(len(self.slots))]
         whole = [number for number, slot in enumerate(self.slots) if not slot.may_split]
         split = [number for number, slot in enumerate(self.slots) if slot.may_split]
@@ -62,14 +65,15 @@ class SplitRequest:
 
     def _contended(self) -> list[int]:
         """The classes that several slots ask for."""
-        asked = [class_id for each in self.slots for class_id in each.slot.demands]
-        return [class_id for class_id in dict.fromkeys(asked) if asked.count(class_id) > 1]
+        asked = Counter(class_id for each in self.slots for class_id in each.slot.demands)
+        return [class_id for class_id, count in asked.items() if count > 1]
 
     def _apart_from(self, number: int) -> Iterator[int]:
-        suffixes = [each.slot.group.suffix for each in self.slots]
         for constraint in self.constraints.different_providers:
+            self.budget.step()
             if number in constraint.slots:
-                yield from (n for n in constraint.slots if suffixes[n] != suffixes[number])
+                own = self._suffixes[number]
+                yield from (n for n in constraint.slots if self._suffixes[n] != own)
 
     def room(self, class_id: int) -> Room:
         if class_id not in self._rooms:
@@ -94,28 +98,45 @@ class SplitRequest:
 
 def _orders(numbers: Sequence[int], alike: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """The orders of these slots, without those in which only slots that are alike differ."""
+
+    def turns_of(rest: list[int]) -> Iterator[int]:
+        return iter(sorted({alike[number]: number for number in reversed(rest)}.values()))
+
     if not numbers:
         yield ()
-    tried = set()
-    for number in numbers:
-        if alike[number] not in tried:
-            tried.add(alike[number])
-            rest = [other for other in numbers if other != number]
-            yield from ((number, *order) for order in _orders(rest, alike))
+        return
+    chosen: dict[int, None] = {}
+    # Not recursive, since there may be as many slots as Python allows calls within each other.
+    turns = [turns_of(list(numbers))]
+    while turns:
+        number = next(turns[-1], None)
+        if number is None:
+            turns.pop()
+            if chosen:
+                chosen.popitem()
+            continue
+        chosen[number] = None
+        rest = [other for other in numbers if other not in chosen]
+        if rest:
+            turns.append(turns_of(rest))
+        else:
+            yield tuple(chosen)
+            chosen.popitem()
 
 
 def _alike(query: CandidateQuery, slots: Sequence[SplitSlot]) -> list[int]:
     """For each slot the first one that it may change places with, in every way: perhaps itself."""
-    groups = {group.suffix: group for group in query.groups}
     names_groups = bool(query.same_subtree or query.elsewhere or query.isolated)
-
-    def kind(number: int) -> object:
-        slot = slots[number].slot
-        group = groups[slot.group.suffix]
+    kinds: dict[str, object] = {
+        group.suffix: (what_it_asks(group), group.can_split)
+        for group in query.groups
         # Where a rule ties the slots of a group together, one of them cannot change alone.
-        if names_groups or not group.suffix or (query.isolate and len(group.resources) > 1):
-            return number
-        return evolve(group, suffix="_"), slot.demands
-
-    kinds = [kind(number) for number in range(len(slots))]
-    return [kinds.index(each) for each in kinds]
+        if group.suffix and not names_groups and not (query.isolate and len(group.resources) > 1)
+    }
+    firsts: dict[object, int] = {}
+    alike = []
+    for number, each in enumerate(slots):
+        kind = kinds.get(each.slot.group.suffix)
+        key = number if kind is None else (kind, tuple(each.slot.demands.items()))
+        alike.append(firsts.setdefault(key, number))
+    return alike

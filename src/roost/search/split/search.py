@@ -37,7 +37,7 @@ class SplitSearch:
         """For all trees, or for the one with this root.
 
         Groups compete for what is free if `together`; if not, each is served on its own. The
-        search gives up when its budget is used up.
+        search gives up when its budget is used up; here already it may raise `GaveUp`.
         """
         self._index = index
         self._query = query
@@ -106,15 +106,15 @@ class SplitSearch:
         """The trees that may serve, in order."""
         index, query = self._index, self._query
         roots = index.root_rows() if self._root is None else np.array([self._root])
-        roots = RootTest(index, query).accepted(roots)
+        roots = RootTest(index, query, self._budget).accepted(roots)
         roots = roots[self._may_fill(roots)]
         if query.order is None:
             ranks = roots.astype(np.float64)
         else:
             slots = [each.slot for each in self._request.slots]
-            ranks = ranks_of(index, query.order, slots, roots)
+            ranks = ranks_of(index, query.order, slots, roots, self._budget)
         self._ranks = dict(zip(roots.tolist(), ranks.tolist(), strict=True))
-        found: Integers = roots[in_order(index, roots, ranks)]
+        found: Integers = roots[in_order(index, roots, ranks, self._budget)]
         return found
 
     def _may_fill(self, roots: Integers) -> Mask:

@@ -222,19 +222,20 @@ def piece_sizes_of(index: Index, class_id: int, row: int) -> PieceSizes | None:
     )
 
 
-def slots_of(index: Index, query: CandidateQuery) -> list[SplitSlot]:
-    return [slot for group in query.groups for slot in slots_of_group(index, group)]
+def slots_of(index: Index, query: CandidateQuery, budget: Budget) -> list[SplitSlot]:
+    return [slot for group in query.groups for slot in slots_of_group(index, group, budget)]
 
 
-def slots_of_group(index: Index, group: RequestGroup) -> list[SplitSlot]:
+def slots_of_group(index: Index, group: RequestGroup, budget: Budget) -> list[SplitSlot]:
     """A slot for each class that may be split, and for the rest as in any other search."""
-    matcher = GroupMatcher(index, group)
+    budget.step(1 + len(group.resources))
+    matcher = GroupMatcher(index, group, budget=budget)
     if not group.can_split:
         return [SplitSlot(index, slot, may_split=False) for slot in matcher.slots]
     whole = {name: n for name, n in group.resources.items() if name not in group.can_split}
     found = []
     if whole:
-        slots = GroupMatcher(index, evolve(group, resources=whole)).slots
+        slots = GroupMatcher(index, evolve(group, resources=whole), budget=budget).slots
         found += [SplitSlot(index, Slot(matcher, slot.demands), may_split=False) for slot in slots]
     for name in group.resources:
         if name in group.can_split:

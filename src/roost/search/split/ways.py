@@ -1,11 +1,12 @@
 """The ways of one tree to serve a request whose amounts may be split."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 
-from roost.search.constraints import Constraint, Pieces
+from roost.search.constraints import Pieces
 from roost.search.sharing import sharing_with
 from roost.search.split import request as limits
 from roost.search.split.answer import SplitWay, amounts_of
@@ -16,6 +17,8 @@ from roost.search.split.steps import OutOfSteps
 
 # How many providers are looked through in the time of one step.
 ROWS_PER_STEP = 64
+# How many slots that are filled are compared with the next one in the time of one step.
+SLOTS_PER_STEP = 16
 
 
 class TreeWays:
@@ -65,9 +68,8 @@ class TreeWays:
         self.has_untried |= kind is SplitKind.NOT_MINIMAL and self._request.has_more_orders
         for order in orders:
             self._steps_left = limits.STEPS_OF_TREE_MAX // len(orders)
-            steps = self._request.checks(order)
             try:
-                for way in self._filled(kind, order, steps, {}, extra):
+                for way in self._filled(kind, order, extra):
                     self._has_found = True
                     yield way
             except OutOfSteps:
@@ -166,30 +168,44 @@ class TreeWays:
         if self._steps_left < 0:
             raise OutOfSteps
 
-    def _filled(
-        self,
-        kind: SplitKind,
-        order: tuple[int, ...],
-        steps: Sequence[Sequence[Constraint]],
-        way: dict[int, Pieces],
-        extra: int,
-    ) -> Iterator[SplitWay]:
-        """The ways that fill the slots from here on, with `extra` pieces more than slots."""
-        depth = len(way)
-        if depth == len(order):
-            yield tuple(way[number] for number in sorted(order))
-            return
-        number, rest = order[depth], [self._slots[each] for each in order[depth + 1 :]]
-        slot = self._slots[number]
-        least = max(slot.extra_least, extra - sum(each.extra_most for each in rest))
-        most = min(slot.extra_most, extra - sum(each.extra_least for each in rest))
-        for pieces in self._pieces(kind, number, way, range(least, most + 1)):
+    def _filled(self, kind: SplitKind, order: tuple[int, ...], extra: int) -> Iterator[SplitWay]:
+        """The ways that fill all slots, with `extra` pieces more than slots."""
+        checks = self._request.checks(order)
+        slots = [self._slots[number] for number in order]
+        # How many pieces more than one the slots behind each one have together.
+        least = _sums_behind([slot.extra_least for slot in slots])
+        most = _sums_behind([slot.extra_most for slot in slots])
+        way: dict[int, Pieces] = {}
+
+        def choices(depth: int, extra: int) -> tuple[Iterator[Pieces], int]:
+            slot = slots[depth]
+            extras = range(
+                max(slot.extra_least, extra - most[depth]),
+                min(slot.extra_most, extra - least[depth]) + 1,
+            )
+            return self._pieces(kind, order[depth], way, extras), extra
+
+        # Not recursive, since there may be as many slots as Python allows calls within each other.
+        turns = [choices(0, extra)]
+        while turns:
+            depth = len(turns) - 1
+            untried, left = turns[depth]
+            way.pop(order[depth], None)
+            pieces = next(untried, None)
+            if pieces is None:
+                turns.pop()
+                continue
             self._step()
-            way[number] = pieces
-            allowed = all(check.allows(way) for check in steps[depth])
-            if allowed and (not self._may_run_short or self._totals_suffice(order, way)):
-                yield from self._filled(kind, order, steps, way, extra - len(pieces) + 1)
-            del way[number]
+            self._request.budget.step(depth // SLOTS_PER_STEP)
+            way[order[depth]] = pieces
+            if not all(check.allows(way) for check in checks[depth]):
+                continue
+            if self._may_run_short and not self._totals_suffice(order, way):
+                continue
+            if len(way) < len(order):
+                turns.append(choices(depth + 1, left - len(pieces) + 1))
+            else:
+                yield tuple(way[number] for number in range(len(order)))
 
     def _pieces(
         self, kind: SplitKind, number: int, way: Mapping[int, Pieces], extras: range
@@ -219,6 +235,11 @@ class TreeWays:
         for other in self._request.apart[number] & way.keys():
             left.update((piece.row, 0) for piece in way[other])
         return left
+
+
+def _sums_behind(numbers: Sequence[int]) -> list[int]:
+    """For each of the numbers the sum of those behind it."""
+    return [*accumulate(reversed(numbers), initial=0)][-2::-1]
 
 
 class _Total(NamedTuple):
