@@ -19,6 +19,7 @@ from roost.api.application import OPEN_PATHS
 from roost.api.http.messages import Application, Environ
 from roost.api.http.request_middleware import has_prefix
 from roost.api.routes import bounds
+from roost.server import turns
 from roost.server.answer import Sender, Stream, Unread, send_pieces
 from roost.server.environ import Scope, make_environ
 from roost.server.lanes import Lanes
@@ -31,7 +32,6 @@ from roost.server.request_body import (
     discard,
     has_body,
 )
-from roost.server.senders import Senders, token_of
 from roost.server.wsgi_call import PiecesRoom, Send, WsgiCall
 from roost.settings import Settings
 
@@ -42,6 +42,9 @@ SWITCH_SECONDS = 0.0005
 SWEEP_SECONDS = 0.02
 
 _Work = Callable[[], Any]
+
+# Keystone's middleware knows both names.
+_TOKENS = ("HTTP_X_AUTH_TOKEN", "HTTP_X_STORAGE_TOKEN")
 
 
 def make_front(
@@ -91,7 +94,6 @@ class _Running:
         self._alive = Lanes(1, "livez")
         self._probes = Lanes(1, "probes")
         self._finished = _Finished(self._loop)
-        self._senders = Senders()
         self._room = PiecesRoom()
         self._streams: set[Stream] = set()
         self._unread = Unread()
@@ -127,7 +129,7 @@ class _Running:
         environ["wsgi.input"] = _NO_BODY
         is_unread = has_body(environ)
         # Without a token, the application refuses a request whatever its body is.
-        if is_unread and path not in OPEN_PATHS and token_of(environ) is not None:
+        if is_unread and path not in OPEN_PATHS and _token(environ) is not None:
             bytes_max = bounds.body_bytes_max(environ["REQUEST_METHOD"], path, self._settings)
             try:
                 environ["wsgi.input"], held = await self._bodies.read(environ, receive, bytes_max)
@@ -168,11 +170,10 @@ class _Running:
             work,
             context,
             then,
-            sender=self._senders.sender_of(environ),
+            sender=turns.Sender(environ["REMOTE_ADDR"], _token(environ)),
             may_take_long=bounds.may_take_long(environ["REQUEST_METHOD"], path),
         )
         await done
-        self._senders.note(environ, path, call.status)
         if streams:
             await self._send_stream(streams[0], Sender(send, receive, client))
         elif call.pieces is not None:
@@ -271,6 +272,10 @@ def _send_at_once(call: WsgiCall, send: Send) -> None:
     # granian does this when it is called, in whatever thread; to await it would mean nothing.
     send(call.start_message())
     send({"type": "http.response.body", "body": call.body})
+
+
+def _token(environ: Environ) -> str | None:
+    return next((environ[key] for key in _TOKENS if key in environ), None)
 
 
 class _NoBody:
