@@ -326,6 +326,10 @@ class TooManyLongRequests(RoostError):
     """Too many requests that take long are being worked on. Please retry later."""
 
 
+class TooManyLongAnswers(TooManyLongRequests):
+    """Too many long answers are being sent at once. Please retry later."""
+
+
 class PositionGone(RoostError):
     """The events after this position are no longer known: read the current state, then go on."""
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import subprocess
 import sys
 import textwrap
@@ -14,7 +15,10 @@ import pytest
 from roost.api.application import create_application
 from roost.api.handlers.candidates import JsonLayout
 from roost.api.http import pieces
+from roost.api.http.exchange import EXCHANGE, Exchange
+from roost.api.http_error import ErrorCode
 from roost.api.versions import Version
+from roost.errors import TooManyLongAnswers
 from roost.model import SHARING_TRAIT
 from roost.operations import candidates as candidates_module
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup
@@ -178,7 +182,14 @@ def test_short_texts_are_joined_to_pieces(monkeypatch):
 class Response:
     """What the application answers, piece by piece."""
 
-    def __init__(self, application: Any, path: str, query: str = "", version: str = "1.39") -> None:
+    def __init__(
+        self,
+        application: Any,
+        path: str,
+        query: str = "",
+        version: str = "1.39",
+        exchange: Exchange | None = None,
+    ) -> None:
         environ = {
             "REQUEST_METHOD": "GET",
             "PATH_INFO": path,
@@ -192,6 +203,8 @@ class Response:
             "HTTP_X_AUTH_TOKEN": "admin",
             "HTTP_OPENSTACK_API_VERSION": f"placement {version}",
         }
+        if exchange is not None:
+            environ[EXCHANGE] = exchange
         self.status = 0
         self.headers: Mapping[str, str] = {}
         self.body = application(environ, self._start)
@@ -274,6 +287,28 @@ def test_a_client_that_goes_away_leaves_nothing_behind(roost):
     large.close()
     put(roost, claim("two", {"device0": {"VGPU": 1}}))
     assert column.used is used
+
+
+def test_the_server_is_asked_before_a_large_answer_begins(roost, caplog):
+    """So a refusal looks like any other, also in the log."""
+    asked = []
+
+    def refuse(length: int | None) -> None:
+        asked.append(length)
+        raise TooManyLongAnswers()
+
+    caplog.set_level(logging.INFO, "roost.requests")
+    application = create_application(roost)
+    query = devices(6)
+    large = Response(application, "/allocation_candidates", query)
+    refused = Response(application, "/allocation_candidates", query, exchange=Exchange(refuse))
+    assert asked == [int(large.headers["content-length"])]
+    assert refused.status == 503
+    assert refused.headers["retry-after"] == "1"
+    [error] = json.loads(b"".join(refused.pieces()))["errors"]
+    assert error["code"] == ErrorCode.TOO_MANY_LONG_REQUESTS
+    assert "Too many long answers" in error["detail"]
+    assert "status: 503" in caplog.messages[-1]
 
 
 def test_what_nobody_can_read_is_refused(roost, monkeypatch):

@@ -121,6 +121,16 @@ class TestRequests:
             request(application, method, url, body)
         assert len(requests_in(path)) == len(requests)
 
+    def test_what_a_line_repeats_is_cut_short(self, path: Path, application: Application) -> None:
+        path.write_text("")
+        long = 60_000 * "x"
+        request(application, "GET", f"/resource_providers?name={long}")
+        request(application, "GET", f"/{long}")
+        request(application, long, "/traits")
+        lines = requests_in(path)
+        assert len(lines) == 3
+        assert all("x..." in line and len(line) < 5000 for line in lines)
+
     def test_headers(self, path: Path, application: Application) -> None:
         path.write_text("")
         # A server may let any byte but line feeds and NUL through.

@@ -83,7 +83,7 @@ def position_of(application: assembly.Application) -> str:
 def test_a_server_that_can_wait_gets_a_watch(
     application: assembly.Application, accept: str
 ) -> None:
-    exchange = Exchange()
+    exchange = Exchange(lambda _: None)
     target = f"/events?after={position_of(application)}&wait=1"
     answer = Answer(application, target, exchange, accept=accept, origin=ORIGIN)
     assert answer.status == "200 OK"
@@ -132,7 +132,7 @@ def test_what_need_not_wait_is_answered_at_once(
     application: assembly.Application, target: str, accept: str
 ) -> None:
     """Errors too: a position that makes no sense, and one that is gone."""
-    exchange = Exchange()
+    exchange = Exchange(lambda _: None)
     answer = Answer(application, target.format(position_of(application)), exchange, accept=accept)
     assert b"".join(answer.body)
     assert exchange.watch is None

@@ -176,6 +176,9 @@ def _send(
     if reply.watch is not None:
         _send_watch(reply.watch, reply.media_type, request, response)
     elif reply.pieces is not None:
+        exchange: Exchange | None = request.env.get(EXCHANGE)
+        if exchange is not None:
+            exchange.hold_pieces(reply.length)
         response.content_type = JSON
         response.stream = reply.pieces
         response.content_length = reply.length

@@ -17,8 +17,11 @@ from roost.server.wsgi_call import Send, WsgiCall
 STALLED_SECONDS_MAX = 30.0
 # What is handed to the server at once. It holds a few of them for each connection.
 FRAME_BYTES_MAX = 64 * 1024
-# What may wait for a client that does not read its stream.
+# What may wait for a client that does not read its stream, and for all of them together. Beyond
+# that, only clients that are a little behind may stay.
 UNREAD_BYTES_MAX = 1024 * 1024
+ALL_UNREAD_BYTES_MAX = 64 * 1024 * 1024
+LITTLE_UNREAD_BYTES_MAX = 16 * 1024
 
 NextPiece = Callable[[], Awaitable[bytes | None]]
 
@@ -78,11 +81,26 @@ async def send_pieces(sender: Sender, call: WsgiCall, next_piece: NextPiece) -> 
     await sender.end()
 
 
+class Unread:
+    """How much waits for the clients of all streams of a process."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def add(self, count: int) -> bool:
+        """Count more, or less; whether that is more than there should be."""
+        with self._lock:
+            self._bytes += count
+            return self._bytes > ALL_UNREAD_BYTES_MAX
+
+
 class Stream:
     """The pieces of a watch that were delivered and not sent yet."""
 
-    def __init__(self, call: WsgiCall, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, call: WsgiCall, loop: asyncio.AbstractEventLoop, unread: Unread) -> None:
         assert call.watch is not None
+        self._all_unread = unread
         self._call = call
         self._watch = call.watch
         self._loop = loop
@@ -107,8 +125,10 @@ class Stream:
                 if not await sender.send(data):
                     await sender.break_off()
                     return
+                self._count_sent(len(data))
         finally:
             self._watch.stop()
+            self._forget()
         await sender.end()
 
     def _deliver(self, piece: bytes | None) -> None:
@@ -118,9 +138,8 @@ class Stream:
             if piece is None:
                 self._is_over = True
             else:
-                self._unread_bytes += len(piece)
                 # The client reconnects with its last position, if it is still there.
-                self._is_over = self._unread_bytes > UNREAD_BYTES_MAX
+                self._is_over = self._count(len(piece))
                 self._pieces.append(piece)
             is_over = self._is_over
         try:
@@ -131,6 +150,23 @@ class Stream:
         if is_over and piece is not None:
             self._watch.stop()
 
+    def _count(self, count: int) -> bool:
+        """Count more that is unread, or less; whether that is too much."""
+        self._unread_bytes += count
+        bytes_max = LITTLE_UNREAD_BYTES_MAX if self._all_unread.add(count) else UNREAD_BYTES_MAX
+        return self._unread_bytes > bytes_max
+
+    def _count_sent(self, count: int) -> None:
+        with self._lock:
+            self._count(-count)
+
+    def _forget(self) -> None:
+        """Nothing is sent any more, nor delivered."""
+        with self._lock:
+            self._is_over = True
+            self._pieces.clear()
+            self._count(-self._unread_bytes)
+
     async def _take(self) -> bytes | None:
         while True:
             await self._arrived.wait()
@@ -138,7 +174,6 @@ class Stream:
                 self._arrived.clear()
                 data = b"".join(self._pieces)
                 self._pieces.clear()
-                self._unread_bytes = 0
                 is_over = self._is_over
             if data:
                 if is_over:

@@ -16,12 +16,11 @@ from typing import Any
 
 from roost.api import probes
 from roost.api.application import OPEN_PATHS
-from roost.api.http.error_table import RETRY_AFTER_SECONDS
 from roost.api.http.messages import Application, Environ
 from roost.api.http.request_middleware import has_prefix
-from roost.api.http_error import HttpError
 from roost.api.routes import bounds
-from roost.server.answer import Sender, Stream, send_pieces
+from roost.server import turns
+from roost.server.answer import Sender, Stream, Unread, send_pieces
 from roost.server.environ import Scope, make_environ
 from roost.server.lanes import Lanes
 from roost.server.request_body import (
@@ -33,11 +32,9 @@ from roost.server.request_body import (
     discard,
     has_body,
 )
-from roost.server.wsgi_call import Send, WsgiCall
+from roost.server.wsgi_call import PiecesRoom, Send, WsgiCall
 from roost.settings import Settings
 
-# How many answers may be sent in pieces at once; each has some megabytes in memory.
-PIECEWISE_MAX = 32
 # How long a thread may keep the interpreter while others want it. A request waits for it several
 # times, so Python's default of 5 ms adds up.
 SWITCH_SECONDS = 0.0005
@@ -97,8 +94,9 @@ class _Running:
         self._alive = Lanes(1, "livez")
         self._probes = Lanes(1, "probes")
         self._finished = _Finished(self._loop)
-        self._piecewise = 0
+        self._room = PiecesRoom()
         self._streams: set[Stream] = set()
+        self._unread = Unread()
         self._is_stopping = False
         self._is_frozen = False
         sys.setswitchinterval(SWITCH_SECONDS)
@@ -130,7 +128,8 @@ class _Running:
         held = 0
         environ["wsgi.input"] = _NO_BODY
         is_unread = has_body(environ)
-        if is_unread and path not in OPEN_PATHS and _has_token(environ):
+        # Without a token, the application refuses a request whatever its body is.
+        if is_unread and path not in OPEN_PATHS and _token(environ) is not None:
             bytes_max = bounds.body_bytes_max(environ["REQUEST_METHOD"], path, self._settings)
             try:
                 environ["wsgi.input"], held = await self._bodies.read(environ, receive, bytes_max)
@@ -147,7 +146,7 @@ class _Running:
     async def _answer(
         self, environ: Environ, path: str, receive: Receive, send: Send, client: tuple[str, str]
     ) -> None:
-        call = WsgiCall(environ)
+        call = WsgiCall(environ, self._room)
         done = self._loop.create_future()
         context = Context()
         streams: list[Stream] = []
@@ -155,7 +154,7 @@ class _Running:
         def work() -> None:
             call.run(self._application)
             if call.watch is not None:
-                streams.append(Stream(call, self._loop))
+                streams.append(Stream(call, self._loop, self._unread))
                 streams[0].start()
 
         def then() -> None:
@@ -171,7 +170,7 @@ class _Running:
             work,
             context,
             then,
-            sender=_sender(environ),
+            sender=turns.Sender(environ["REMOTE_ADDR"], _token(environ)),
             may_take_long=bounds.may_take_long(environ["REQUEST_METHOD"], path),
         )
         await done
@@ -226,12 +225,6 @@ class _Running:
     ) -> None:
         pieces = call.pieces
         assert pieces is not None
-        if self._piecewise >= PIECEWISE_MAX:
-            await self._in_thread(call.close, context)
-            call.refuse(_too_many_answers())
-            _send_at_once(call, send)
-            return
-        self._piecewise += 1
         try:
             await send_pieces(
                 Sender(send, receive, client),
@@ -239,7 +232,6 @@ class _Running:
                 lambda: self._in_thread(lambda: next(pieces, None), context),
             )
         finally:
-            self._piecewise -= 1
             await self._in_thread(call.close, context)
 
     def _freeze(self) -> None:
@@ -282,21 +274,8 @@ def _send_at_once(call: WsgiCall, send: Send) -> None:
     send({"type": "http.response.body", "body": call.body})
 
 
-def _has_token(environ: Environ) -> bool:
-    """Without a token, the application refuses a request whatever its body is."""
-    return any(key in environ for key in _TOKENS)
-
-
-def _sender(environ: Environ) -> str:
-    return str(environ.get("HTTP_X_AUTH_TOKEN") or environ["REMOTE_ADDR"])
-
-
-def _too_many_answers() -> HttpError:
-    return HttpError(
-        503,
-        "Too many long answers are being sent at once. Please retry later.",
-        headers={"retry-after": str(RETRY_AFTER_SECONDS)},
-    )
+def _token(environ: Environ) -> str | None:
+    return next((environ[key] for key in _TOKENS if key in environ), None)
 
 
 class _NoBody:

@@ -11,12 +11,13 @@ wait, one that has been at it for too long is late, and another thread takes its
 import logging
 import threading
 import time
-from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Container, Hashable
+from collections import Counter
+from collections.abc import Container
 from contextvars import Context
 from queue import SimpleQueue
 
 from roost.errors import TooManyLongRequests
+from roost.server.turns import NOBODY, FairQueue, Job, Sender, Turns, Work
 from roost.service.search_time import PLACE
 
 LOG = logging.getLogger(__name__)
@@ -36,8 +37,6 @@ LATE_OF_SENDER_MAX = 2
 TURN_SECONDS = 0.02
 # How long a long request rests, each time it is asked, while short ones are being worked on.
 REST_SECONDS = 0.0002
-
-Work = Callable[[], None]
 
 
 class Lanes:
@@ -60,7 +59,7 @@ class Lanes:
         self._long = 0
         self._late = 0
         # Senders whose late requests might have been long ones from the beginning.
-        self._late_senders: Counter[Hashable] = Counter()
+        self._late_senders: Counter[Sender] = Counter()
         self._added = threading.Event()
         # Replaced, never changed: it is read without the lock.
         self._places: tuple[_Place, ...] = ()
@@ -74,16 +73,16 @@ class Lanes:
         context: Context,
         then: Work,
         *,
-        sender: Hashable = None,
+        sender: Sender = NOBODY,
         may_take_long: bool = False,
     ) -> None:
         """Let a thread do this work in a context, and then, outside of it, something else.
 
         Neither may raise. `then` may cause more work in the same context.
         """
-        job = _Job(work, context, then, sender, may_take_long)
+        job = Job(work, context, then, sender, may_take_long)
         with self._lock:
-            (self._slow if may_take_long else self._quick).put(sender, job)
+            (self._slow if may_take_long else self._quick).put(job)
         self._signals.put(None)
         if not self._added.is_set():
             self._added.set()
@@ -129,7 +128,7 @@ class Lanes:
             # Not to keep what belongs to a request until the next one comes.
             job = None
 
-    def _next(self) -> "_Job | None":
+    def _next(self) -> "Job | None":
         with self._lock:
             if job := self._quick.pop():
                 return job
@@ -139,7 +138,7 @@ class Lanes:
                 return job
         return None
 
-    def _senders_to_wait(self) -> Container[Hashable]:
+    def _senders_to_wait(self) -> Container[Sender]:
         senders = self._late_senders
         return [each for each in senders if senders[each] >= LATE_OF_SENDER_MAX]
 
@@ -197,11 +196,11 @@ class Lanes:
         now = time.monotonic()
         for place in self._places:
             if place.is_working and now - place.begun_at > LATE_SECONDS and self._late < LATE_MAX:
+                place.is_late = True
                 self._late += 1
                 if place.may_take_long:
                     self._late_senders[place.sender] += 1
                 self._replace(place)
-                place.is_late = True
 
     def _forget_late(self, place: "_Place") -> None:
         place.is_late = False
@@ -226,13 +225,13 @@ class _Place:
         self.is_late = False
         self.has_turn = False
         self.may_take_long = False
-        self.sender: Hashable = None
+        self.sender: Sender = NOBODY
         self.begun_at = 0.0
         self._lanes = lanes
         self._processor_begun = 0.0
         self._turn_begun = 0.0
 
-    def begin(self, job: "_Job") -> None:
+    def begin(self, job: "Job") -> None:
         self._processor_begun = time.thread_time()
         self.begun_at = time.monotonic()
         self.may_take_long = job.may_take_long
@@ -259,84 +258,6 @@ class _Place:
         self._turn_begun = time.monotonic()
 
 
-class _Job:
-    __slots__ = ("context", "may_take_long", "sender", "then", "work")
-
-    def __init__(
-        self, work: Work, context: Context, then: Work, sender: Hashable, may_take_long: bool
-    ) -> None:
-        self.work = work
-        self.context = context
-        self.then = then
-        self.sender = sender
-        self.may_take_long = may_take_long
-
-
 def _do(work: Work, place: _Place) -> None:
     PLACE.set(place)
     work()
-
-
-class FairQueue:
-    """Jobs, of which each sender in turn gets one done."""
-
-    def __init__(self) -> None:
-        self._jobs: OrderedDict[Hashable, deque[_Job]] = OrderedDict()
-
-    def __bool__(self) -> bool:
-        return bool(self._jobs)
-
-    def put(self, sender: Hashable, job: _Job) -> None:
-        self._jobs.setdefault(sender, deque()).append(job)
-
-    def pop(self, without: Container[Hashable] = ()) -> _Job | None:
-        """The next one, unless its sender is one of those that have to wait."""
-        sender = next((each for each in self._jobs if each not in without), _NOBODY)
-        if sender is _NOBODY:
-            return None
-        jobs = self._jobs.pop(sender)
-        job = jobs.popleft()
-        if jobs:
-            self._jobs[sender] = jobs
-        return job
-
-
-_NOBODY = object()
-
-
-class Turns:
-    """Who may go on, one at a time, in the order in which they came."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._is_taken = False
-        self._waiting: deque[threading.Lock] = deque()
-
-    @property
-    def is_awaited(self) -> bool:
-        return bool(self._waiting)
-
-    def take(self, until: float) -> bool:
-        """Wait for a turn; False if none came before the monotonic clock said `until`."""
-        turn = threading.Lock()
-        with self._lock:
-            if not self._is_taken:
-                self._is_taken = True
-                return True
-            turn.acquire()
-            self._waiting.append(turn)
-        if turn.acquire(timeout=max(0.0, until - time.monotonic())):
-            return True
-        with self._lock:
-            if turn in self._waiting:
-                self._waiting.remove(turn)
-                return False
-        # It came at the last moment.
-        return True
-
-    def give_back(self) -> None:
-        with self._lock:
-            if self._waiting:
-                self._waiting.popleft().release()
-            else:
-                self._is_taken = False

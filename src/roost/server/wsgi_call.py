@@ -1,6 +1,7 @@
 """One call of the WSGI application, in a thread."""
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -9,11 +10,40 @@ from roost.api.http.exchange import EXCHANGE, Exchange, Watch
 from roost.api.http.messages import REQUEST_ID, Application, Environ
 from roost.api.http.request_middleware import REQUEST_ID_HEADER
 from roost.api.http_error import HttpError
+from roost.errors import TooManyLongAnswers
 
 LOG = logging.getLogger(__name__)
 
+# Of all answers that are being sent in pieces, and what each counts at least.
+PIECES_BYTES_MAX = 2**31
+ANSWER_BYTES_MIN = 2**26
+
 # Calls like `await send(message)` would; the server does its part without being awaited.
 Send = Callable[[dict[str, Any]], Any]
+
+
+class PiecesRoom:
+    """What all answers in pieces of a process may have in memory, measured by their lengths.
+
+    What the pieces are made from takes about a seventh of what they will be.
+    """
+
+    def __init__(self, bytes_max: int = PIECES_BYTES_MAX) -> None:
+        self._bytes_free = bytes_max
+        self._lock = threading.Lock()
+
+    def take(self, length: int | None) -> int:
+        """Make room for an answer; gives back how much, or raises `TooManyLongAnswers`."""
+        count = max(length or 0, ANSWER_BYTES_MIN)
+        with self._lock:
+            if count > self._bytes_free:
+                raise TooManyLongAnswers()
+            self._bytes_free -= count
+        return count
+
+    def give_back(self, count: int) -> None:
+        with self._lock:
+            self._bytes_free += count
 
 
 class WsgiCall:
@@ -22,19 +52,21 @@ class WsgiCall:
     `body` is the whole answer, unless `watch` or `pieces` has the rest of it.
     """
 
-    def __init__(self, environ: Environ) -> None:
+    def __init__(self, environ: Environ, room: PiecesRoom) -> None:
         self.status = 500
         self.headers: list[tuple[str, str]] = []
         self.body = b""
         self.pieces: Iterator[bytes] | None = None
         self.watch: Watch | None = None
         self._environ = environ
+        self._room = room
+        self._bytes_held = 0
         self._written: list[bytes] = []
         self._answer: Iterable[bytes] = ()
 
     def run(self, application: Application) -> None:
         """Let the application answer, and take the answer if it is short."""
-        exchange = self._environ[EXCHANGE] = Exchange()
+        exchange = self._environ[EXCHANGE] = Exchange(self._hold)
         try:
             self._answer = application(self._environ, self._start_response)
             if exchange.watch is not None:
@@ -60,7 +92,7 @@ class WsgiCall:
         self.body = b"".join(answer)
 
     def close(self) -> None:
-        """Tell the application that its answer is no longer needed."""
+        """Tell the application that its answer is no longer needed. May be called repeatedly."""
         close = getattr(self._answer, "close", None)
         self._answer = ()
         if close is not None:
@@ -68,6 +100,9 @@ class WsgiCall:
                 close()
             except Exception as error:
                 LOG.error("an answer could not be closed", exc_info=error)
+        held, self._bytes_held = self._bytes_held, 0
+        if held:
+            self._room.give_back(held)
 
     @property
     def is_short(self) -> bool:
@@ -79,6 +114,9 @@ class WsgiCall:
             (_NAMES.get(name) or name.encode(), _encoded(value)) for name, value in self.headers
         ]
         return {"type": "http.response.start", "status": self.status, "headers": headers}
+
+    def _hold(self, length: int | None) -> None:
+        self._bytes_held += self._room.take(length)
 
     def _begin_pieces(self, pieces: Iterator[bytes]) -> None:
         # Middleware hides short answers, and those without a body, in iterators of its own.

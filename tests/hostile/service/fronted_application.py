@@ -86,7 +86,11 @@ def release(_: Environ, start_response: StartResponse) -> Iterable[bytes]:
     return answer(start_response, b"")
 
 
-def pieces(_: Environ, start_response: StartResponse) -> Iterable[bytes]:
+def pieces(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    try:
+        environ[EXCHANGE].hold_pieces(len(PIECE) * PIECES_MAX)
+    except RoostError:
+        return answer(start_response, b"", "503 refused")
     start_response("200 OK", [("content-length", str(len(PIECE) * PIECES_MAX))])
     return Pieces()
 

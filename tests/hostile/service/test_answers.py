@@ -1,15 +1,18 @@
 """Answers in pieces and streams hold no thread, and not much memory, however slow the reader is."""
 
+import asyncio
 import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from roost.server import answer, front
+from roost.server import answer
 from roost.server.connections import allow_open_files
+from roost.server.wsgi_call import PIECES_BYTES_MAX
 from tests.hostile.service import raw_http
 from tests.hostile.service.fronted_application import PIECE, PIECES_MAX
 from tests.hostile.service.fronted_server import FrontedServer
@@ -77,13 +80,17 @@ class TestPieces:
         wait_until(lambda: server["closed"] == count)
 
     def test_too_many_at_once_are_refused(self, server: Counted) -> None:
+        """Before a piece of them is made."""
+        most = PIECES_BYTES_MAX // (len(PIECE) * PIECES_MAX)
         with ExitStack() as stack:
-            connections = begin(server, "/pieces", front.PIECEWISE_MAX, stack)
+            connections = begin(server, "/pieces", most, stack)
             for connection in connections:
                 assert connection.recv(12) == b"HTTP/1.1 200"
             assert raw_http.ask(server.port, raw_http.head("GET", "/pieces"))[0] == 503
-            assert server["closed"] == 1
-        wait_until(lambda: server["closed"] == front.PIECEWISE_MAX + 1)
+        wait_until(lambda: server["closed"] == most)
+        with raw_http.connect(server.port) as connection:
+            connection.sendall(raw_http.head("GET", "/pieces"))
+            assert raw_http.receive_answer(connection)[0] == 200
 
     def test_a_reader_that_stalls_is_cut_off(self, tmp_path: Path) -> None:
         """Not only its answer: what the server holds for the connection goes, too."""
@@ -138,3 +145,31 @@ class TestStreams:
                 answer = b""
                 while not answer.endswith(b"0\r\n\r\n"):
                     answer += watcher.recv(65536)
+
+    def test_streams_that_nobody_reads_have_little_memory_together(self) -> None:
+        loop, unread = asyncio.new_event_loop(), answer.Unread()
+        watches = [KnownWatch() for _ in range(WATCHERS)]
+        streams = [answer.Stream(SimpleNamespace(watch=each), loop, unread) for each in watches]
+        for stream in streams:
+            stream.start()
+        held, delivered = 0, 0
+        while not all(each.is_stopped for each in watches):
+            for each in watches:
+                if not each.is_stopped:
+                    each.deliver(PIECE)
+                    held += len(PIECE)
+            delivered += 1
+            assert delivered <= answer.UNREAD_BYTES_MAX / len(PIECE) + 1
+        loop.close()
+        # The last piece of each ended it.
+        assert held <= answer.ALL_UNREAD_BYTES_MAX + WATCHERS * len(PIECE)
+
+
+class KnownWatch:
+    is_stopped = False
+
+    def start(self, deliver: Callable[[bytes | None], None]) -> None:
+        self.deliver = deliver
+
+    def stop(self) -> None:
+        self.is_stopped = True

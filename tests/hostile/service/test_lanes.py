@@ -11,6 +11,7 @@ import pytest
 
 from roost.errors import TooManyLongRequests
 from roost.server.lanes import LATE_OF_SENDER_MAX, Lanes
+from roost.server.turns import Sender
 from roost.service.search_time import SearchTime
 from tests.hostile.service import raw_http
 from tests.hostile.service.fronted_server import FrontedServer
@@ -108,7 +109,15 @@ class Jobs:
         self._ended = threading.Semaphore(0)
         self._count = 0
 
-    def add(self, name: str, *, sender: str = "", slow: bool = False, waits: bool = False) -> None:
+    def add(
+        self,
+        name: str,
+        *,
+        address: str = "",
+        sender: str = "",
+        slow: bool = False,
+        waits: bool = False,
+    ) -> None:
         def work() -> None:
             self.events.append(f"{name} begins")
             try:
@@ -125,7 +134,9 @@ class Jobs:
                 self._ended.release()
 
         self._count += 1
-        self.lanes.add(work, Context(), lambda: None, sender=sender, may_take_long=slow)
+        self.lanes.add(
+            work, Context(), lambda: None, sender=Sender(address, sender), may_take_long=slow
+        )
 
     def finish(self) -> list[str]:
         self.go.set()
@@ -140,6 +151,16 @@ def test_senders_take_turns() -> None:
     for number in range(3):
         jobs.add(f"hostile {number}", sender="hostile")
     jobs.add("honest", sender="honest")
+    events = [event for event in jobs.finish() if event.endswith("ends")]
+    assert events.index("honest ends") < events.index("hostile 1 ends")
+
+
+def test_addresses_take_turns_whatever_tokens_they_invent() -> None:
+    jobs = Jobs(Lanes(1, "test"))
+    jobs.add("first", waits=True)
+    for number in range(10):
+        jobs.add(f"hostile {number}", address="10.0.0.1", sender=f"invented {number}")
+    jobs.add("honest", address="10.0.0.2", sender="honest")
     events = [event for event in jobs.finish() if event.endswith("ends")]
     assert events.index("honest ends") < events.index("hostile 1 ends")
 

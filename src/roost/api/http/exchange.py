@@ -20,5 +20,9 @@ class Watch(Protocol):
 class Exchange:
     """One request and its answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, hold_pieces: Callable[[int | None], None]) -> None:
+        # The application asks before it answers in pieces, of so many bytes together if that is
+        # known: the server holds what they are made from for as long as the client reads. Raises
+        # `TooManyLongAnswers`.
+        self.hold_pieces = hold_pieces
         self.watch: Watch | None = None  # set by the application: the body of the answer

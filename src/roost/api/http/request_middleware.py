@@ -24,6 +24,7 @@ from roost.api.http.messages import (
 )
 from roost.api.versions import HEADER as VERSION_HEADER
 from roost.observe import logs, metrics
+from roost.quoting import quote
 
 # Operators set the level of this logger by name, so the name does not follow the module.
 LOG = logging.getLogger("roost.requests")
@@ -35,6 +36,10 @@ REQUEST_ID_HEADER = "x-openstack-request-id"
 _REQUEST_ID_FORM = re.compile(
     r"req-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE
 )
+
+# Of what a line of the log repeats. The longest URL that a server accepts has 64 kB.
+_METHOD_LENGTH_MAX = 32
+_URI_LENGTH_MAX = 4096
 
 # The methods that have a label of their own; clients can invent any number of others.
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
@@ -100,7 +105,7 @@ def has_prefix(path: str, prefix: str) -> bool:
 def _uri(environ: Environ) -> str:
     uri = str(environ.get("SCRIPT_NAME", "")) + str(environ.get("PATH_INFO", ""))
     query = environ.get("QUERY_STRING")
-    return f"{uri}?{query}" if query else uri
+    return quote(f"{uri}?{query}" if query else uri, _URI_LENGTH_MAX)
 
 
 def _log(
@@ -113,7 +118,7 @@ def _log(
         level,
         '%s "%s %s" status: %s len: %s microversion: %s',
         environ.get("REMOTE_ADDR") or "-",
-        environ.get("REQUEST_METHOD", "-"),
+        quote(environ.get("REQUEST_METHOD", "-"), _METHOD_LENGTH_MAX),
         uri,
         status[:3],
         named.get("content-length", "-"),
