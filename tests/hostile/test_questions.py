@@ -9,6 +9,7 @@ import pytest
 
 from roost.query import CandidateQuery, Elsewhere, RequestGroup, TraitRule
 from roost.search.budget import Budget
+from roost.search.explain.explain import explain
 from roost.search.find import find
 from roost.search.index.index import Index
 from tests.support.world import build, provider, rows
@@ -88,3 +89,11 @@ def test_little_work_lies_between_two_questions(index, query):
     finally:
         gc.enable()
     assert max(clock.gaps) < GAP_SECONDS_MAX
+
+
+def test_an_explanation_asks_while_it_looks_at_providers_that_lack_a_class():
+    index, budget = host(3000), Budget()
+    query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 9}),))
+    explanation = explain(index, query, budget=budget)
+    assert [len(tree.providers) for tree in explanation.nearest] == [1]
+    assert budget.steps > 3000
