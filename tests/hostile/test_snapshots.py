@@ -266,6 +266,65 @@ def test_the_lock_is_held_for_bounded_steps(monkeypatch):
     assert counted.lock.holds == holds + 2
 
 
+class AwaitedLock(CountingLock):
+    """A lock for which a reader waits who gets it as soon as it is free."""
+
+    def __init__(self, reader: Callable[[], object]) -> None:
+        super().__init__()
+        self._reader = reader
+        self.seen: list[object] = []
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        if self.holds == 1:
+            self.seen.append(self._reader())
+
+
+def test_who_waits_while_a_change_fails_does_not_get_half_of_it(monkeypatch):
+    shared = SharedIndex()
+    shared.replace(Index.build(hosts(500)))
+    lock = shared._lock = AwaitedLock(shared.snapshot)  # type: ignore[assignment]
+
+    def fail_halfway(index: Index, changes: Changes) -> None:
+        advance(index, Changes(usage={(1, 0): 1}))
+        raise MemoryError
+
+    monkeypatch.setattr(shared_index, "advance", fail_halfway)
+    with pytest.raises(MemoryError):
+        shared.advance(usage(3), {1: 1})
+    assert lock.seen == [None]
+
+
+def test_a_deleted_provider_is_not_in_a_recent_index(roost, monkeypatch):
+    """Even if the index has got further than the snapshot that is given out."""
+    with roost.current_index() as index:
+        assert uid("device3") in index.row_of_uuid
+    monkeypatch.setattr(shared_index, "ROWS_IN_PLACE_MAX", 0)
+    reading = threading.Event()
+    seen = []
+    take_snapshot = Index.snapshot
+
+    def read() -> None:
+        with roost.recent_index(allow_stale=True) as index:
+            seen.append(index is not None and uid("device3") in index.row_of_uuid)
+
+    def snapshot_later(self: Index) -> Index:
+        # The change is complete, but its snapshot is not there yet.
+        if threading.current_thread() is threading.main_thread() and not reading.is_set():
+            reading.set()
+            reader.start()
+            reader.join(0.5)
+        return take_snapshot(self)
+
+    reader = threading.Thread(target=read)
+    delete_provider(roost, uuid=uid("device3"))
+    monkeypatch.setattr(Index, "snapshot", snapshot_later)
+    roost.catch_up()
+    assert reading.is_set()
+    reader.join()
+    assert seen == [False]
+
+
 def test_readers_see_a_large_change_whole_or_not_at_all(monkeypatch):
     shared = SharedIndex()
     shared.replace(Index.build(hosts(500)))

@@ -11,7 +11,8 @@ from roost.query import CandidateQuery
 from roost.search import combine
 from roost.search.budget import Budget
 from roost.search.find import Search
-from roost.search.hard.feasibility import Feasibility, can_match
+from roost.search.hard.feasibility import Feasibility
+from roost.search.hard.matching import can_match
 from roost.search.index.index import Index
 from tests.hostile.test_hard_requests import make_devices, make_hard_query
 from tests.property.strategies import EXAMPLE_COUNT, Seeded, make_world, sometimes

@@ -45,15 +45,18 @@ class Isolation:
 
     def sets(self) -> Iterator[frozenset[str]]:
         """Sets of groups that must all differ; every pair is in one of them."""
-        covered: set[tuple[str, str]] = set()
+        # For each group: those with which it is in a set already.
+        covered: dict[str, set[str]] = {suffix: set() for suffix in self._others}
         for one, others in self._others.items():
             for other in others:
-                if (one, other) in covered:
+                if other in covered[one]:
                     continue
                 self._budget.step(1 + len(others) // PAIRS_PER_STEP)
                 members = {one: None, other: None}
                 for each in others:
                     if each not in members and members.keys() <= self._others[each].keys():
                         members[each] = None
-                covered.update((a, b) for a in members for b in members)
+                for each in members:
+                    self._budget.step(1 + len(members) // (4 * PAIRS_PER_STEP))
+                    covered[each].update(members)
                 yield frozenset(members)

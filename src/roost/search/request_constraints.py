@@ -1,7 +1,6 @@
 """The constraints that one request has, and after which slot each of them is checked."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
 from typing import NamedTuple
 
 from roost.query import CandidateQuery
@@ -17,7 +16,7 @@ from roost.search.constraints import (
     TraitAmongProviders,
 )
 from roost.search.index.index import Index
-from roost.search.isolation import Isolation
+from roost.search.isolation import PAIRS_PER_STEP, Isolation
 from roost.search.match import Slot
 
 # How many orders of filling have their steps cached. Most trees have the same few.
@@ -120,6 +119,13 @@ class RequestConstraints:
         """Whether two slots must have different providers."""
         return self.isolation.must_differ(self._suffixes[one], self._suffixes[other])
 
+    def _all_differ(self, slots: Sequence[int]) -> bool:
+        for number, one in enumerate(slots):
+            self._budget.step(1 + number // PAIRS_PER_STEP)
+            if not all(self.must_differ(one, other) for other in slots[:number]):
+                return False
+        return True
+
     def bounds(self) -> Iterator[Bound]:
         """What can be seen before anything is combined; only some, where there are many."""
         sets = sorted(self.different_providers, key=lambda each: -len(each.slots))
@@ -158,7 +164,7 @@ class RequestConstraints:
             for class_id, amount in slot.demands.items():
                 amounts.setdefault(class_id, {})[number] = amount
         for class_id, by_slot in amounts.items():
-            if not all(self.must_differ(*pair) for pair in combinations(by_slot, 2)):
+            if not self._all_differ(list(by_slot)):
                 yield JointCapacity(Room(self.index, class_id), list(by_slot), by_slot)
 
     def _same_subtrees(self) -> Iterator[SameSubtree]:

@@ -98,12 +98,17 @@ class Roost:
         It always catches up with providers that this process itself deleted: an old SQLite file
         gives the id of a deleted provider to the next one, which no generation shows.
         """
-        live = self._index.live
-        if live is not None:
-            is_old = time.monotonic() - self._feed_read_at > RECENT_SECONDS_MAX
-            if (is_old and not allow_stale) or self.store.has_deleted_since(live.position):
-                self.catch_up()
-        yield self._index.snapshot()
+        is_old = time.monotonic() - self._feed_read_at > RECENT_SECONDS_MAX
+        if is_old and not allow_stale and self._index.live is not None:
+            self.catch_up()
+        index = self._index.snapshot()
+        # The index itself may be ahead of the snapshot that is given out.
+        if index is not None and self.store.has_deleted_since(index.position):
+            # Nobody reads it any more, so nothing is copied for it.
+            del index
+            self.catch_up()
+            index = self._index.snapshot()
+        yield index
 
     def as_stored(self, provider_uuid: str) -> str:
         """The UUID of a provider as it is stored, where the database finds it in upper case too.

@@ -61,7 +61,12 @@ class SharedIndex:
             with self._lock:
                 # Without a reader the snapshot is gone now, and nothing needs to be copied.
                 self._snapshot = None
-                _apply(live, changes, position)
+                try:
+                    _apply(live, changes, position)
+                except BaseException:
+                    # Before a search that waits for the lock takes half of the change.
+                    self._live = None
+                    raise
         else:
             # While there is a snapshot, searches that begin take it, and do not look at what is
             # half done.

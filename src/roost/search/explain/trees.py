@@ -111,7 +111,7 @@ def _misses(funnel: Funnel, stage: int, rule: Rule, root: int) -> Iterable[Provi
         case RuleKind.ROOT_MEMBER_OF | RuleKind.ROOT_NOT_MEMBER_OF:
             return [_miss_of_names(index, root, rule, index.row_aggregates(root))]
         case RuleKind.RESOURCES:
-            return _misses_of_resources(index, _checked_at(funnel, stage, rule, root), rule)
+            return _misses_of_resources(funnel, _checked_at(funnel, stage, rule, root), rule)
         case RuleKind.REQUIRED if is_between_slots(rule):
             # Every combination of providers breaks the rule, but no provider alone.
             return []
@@ -129,9 +129,12 @@ def _misses(funnel: Funnel, stage: int, rule: Rule, root: int) -> Iterable[Provi
     assert_never(rule.kind)
 
 
-def _misses_of_resources(index: Index, rows: Iterable[int], rule: Rule) -> Iterator[ProviderMiss]:
+def _misses_of_resources(funnel: Funnel, rows: Iterable[int], rule: Rule) -> Iterator[ProviderMiss]:
+    index = funnel.index
     class_id = index.classes.ids[rule.names[0]]
     for row in rows:
+        # Most providers of a tree may have no inventory of the class, and are no miss.
+        funnel.budget.step()
         inventory = index.inventory(class_id, row)
         if inventory is not None:
             miss = _miss_of_inventory(index, row, inventory, rule.amount or 0)
@@ -153,6 +156,7 @@ def _misses_together(funnel: Funnel, rule: Rule, root: int) -> Iterable[Provider
     for name in rule.names:
         asked = sum(group.resources.get(name, 0) for group in funnel.query.groups)
         for row in (*index.tree_rows(root), *sharing_with(index, root)):
+            funnel.budget.step()
             inventory = index.inventory(index.classes.ids[name], row)
             if inventory is not None:
                 yield _miss_of_inventory(index, row, inventory, asked, name)

@@ -17,6 +17,7 @@ from hashlib import blake2b
 from typing import Any
 
 from roost.search.budget import Budget
+from roost.search.hard.matching import can_match
 from roost.search.hard.slot_kinds import RequestKinds, SlotKinds, TreeRows, bits_of
 from roost.search.index.columns import Integers
 from roost.search.request_constraints import RequestConstraints
@@ -27,8 +28,9 @@ SLOTS_MAX = 400
 ROOMS_MAX = 2**21
 # How many decided states are remembered, of 100 bytes each.
 STATES_MAX = 200_000
-# How many rows are a step of the budget.
+# How many rows, or kinds of slots, are a step of the budget.
 ROWS_PER_STEP = 8
+KINDS_PER_STEP = 16
 
 # What matters of a row: rows that are below the same one and look the same are interchangeable.
 Look = tuple[Any, ...]
@@ -112,7 +114,7 @@ class TreeFeasibility:
         self._decided = request.decided
         self._budget = request.budget
         self._rows = TreeRows(request.constraints, request.kinds, options, self._budget)
-        self._kinds = SlotKinds(request.kinds, options, self._rows)
+        self._kinds = SlotKinds(request.kinds, options, self._rows, self._budget)
         self._budget.step(1 + len(options))
         self._states_left = 0.0
         self._first = _State(
@@ -163,7 +165,10 @@ class TreeFeasibility:
         found = False
         if self._can_pack(state) and self._can_differ(state):
             kind = min(left, key=lambda each: self._urgency(state, each))
-            for place in self._distinct_places(state.domains[kind], looks):
+            places = self._distinct_places(state.domains[kind], looks)
+            # Each level below has its own, and there may be hundreds of levels.
+            del looks
+            for place in places:
                 longer = state.copy()
                 found = self._fill(longer, kind, place) and self._has_way(longer)
                 if found:
@@ -188,7 +193,7 @@ class TreeFeasibility:
     def _fill(self, state: _State, kind: int, place: int) -> bool:
         """Fill a slot of a kind with a row; False: no way has it there."""
         kinds, rows = self._kinds, self._rows
-        self._budget.step()
+        self._budget.step(1 + len(state.left) // KINDS_PER_STEP)
         state.left[kind] -= 1
         left = [other for other, count in enumerate(state.left) if count]
         for other in left:
@@ -216,6 +221,7 @@ class TreeFeasibility:
         kinds, rows = self._kinds, self._rows
         for number, members in enumerate(kinds.members_of_subtree):
             tops = state.tops[number]
+            self._budget.step(1 + (len(members) + tops.bit_count()) // KINDS_PER_STEP)
             left = [kind for kind in members if state.left[kind]]
             possible = tops if tops.bit_count() == 1 else 0
             for kind in left:
@@ -248,12 +254,16 @@ class TreeFeasibility:
             asking = [k for k, count in enumerate(state.left) if count and amounts[k][number]]
             asking.sort(key=lambda k: (-amounts[k][number], state.domains[k].bit_count()))
             count = total = domain = 0
+            rooms: list[int] = []
             for kind in asking:
                 amount = amounts[kind][number]
                 count += state.left[kind]
                 total += state.left[kind] * amount
-                domain |= state.domains[kind]
-                rooms = [room[place] for place in bits_of(domain)]
+                # Most kinds have the options of the one before.
+                more = state.domains[kind] & ~domain
+                domain |= more
+                rooms += [room[place] for place in bits_of(more)]
+                self._budget.step(1 + (len(rooms) + more.bit_count()) // (4 * ROWS_PER_STEP))
                 if sum(rooms) < total or sum(each // amount for each in rooms) < count:
                     return False
         return True
@@ -284,13 +294,23 @@ class TreeFeasibility:
             sum(count * amounts[kind][number] for kind, count in left)
             for number in range(len(state.rooms))
         ]
+        # Many kinds have the same options. Kinds and subtrees as bits: there may be hundreds, and
+        # every row has some.
+        kinds_with: dict[int, int] = {}
+        for kind, _ in left:
+            domain = state.domains[kind]
+            kinds_with[domain] = kinds_with.get(domain, 0) | 1 << kind
+        subtrees_with: dict[int, int] = {}
+        for number, tops in enumerate(state.tops):
+            subtrees_with[tops] = subtrees_with.get(tops, 0) | 1 << number
+        steps = 1 + (len(kinds_with) + len(subtrees_with)) // ROWS_PER_STEP
         below: dict[int, list[Look]] = {}
         looks: list[Look] = [()] * len(rows.rows)
         # From the last row up: what is below a row comes before it.
         for place in reversed(range(len(rows.rows))):
             if place % ROWS_PER_STEP == 0:
-                self._budget.step()
-            can_fill = tuple(kind for kind, _ in left if state.domains[kind] >> place & 1)
+                self._budget.step(steps)
+            can_fill = _at(place, kinds_with)
             rooms: tuple[int, ...] = ()
             if can_fill:
                 # More room than all slots take makes no difference.
@@ -298,7 +318,7 @@ class TreeFeasibility:
             looks[place] = (
                 rooms,
                 can_fill,
-                tuple(top >> place & 1 for top in state.tops),
+                _at(place, subtrees_with),
                 rows.fixed[place],
                 _counted(below.get(place, ())),
             )
@@ -308,6 +328,7 @@ class TreeFeasibility:
 
     def _key(self, state: _State, looks: Sequence[Look]) -> bytes:
         """The same for states that are equal up to an exchange of rows that look the same."""
+        self._budget.step(1 + len(looks) // ROWS_PER_STEP)
         tops = sorted(
             look for look, above in zip(looks, self._rows.above, strict=True) if above < 0
         )
@@ -315,36 +336,15 @@ class TreeFeasibility:
         return blake2b(key.encode(), digest_size=16).digest()
 
 
+def _at(place: int, bits_of_rows: Mapping[int, int]) -> int:
+    """What stands for the sets of rows, given as bits, that have this place."""
+    found = 0
+    for rows, bits in bits_of_rows.items():
+        if rows >> place & 1:
+            found |= bits
+    return found
+
+
 def _counted(looks: Iterable[Look]) -> tuple[tuple[Look, int], ...]:
     """How often each look occurs, in order."""
     return tuple(sorted(Counter(looks).items()))
-
-
-def can_match(slots: Sequence[int], budget: Budget) -> bool:
-    """Whether each slot, given by its options as bits, finds a row of its own: Kuhn's algorithm."""
-    slot_of: dict[int, int] = {}
-    taken = unvisited = 0  # rows
-
-    def assign(slot: int) -> bool:
-        nonlocal taken, unvisited
-        # Nobody has to make way for it if a row is free. Then the search does not go deep.
-        free = slots[slot] & ~taken
-        if free:
-            place = next(bits_of(free))
-            taken |= 1 << place
-            slot_of[place] = slot
-            return True
-        budget.step()
-        while options := slots[slot] & unvisited:
-            place = next(bits_of(options))
-            unvisited ^= 1 << place
-            if assign(slot_of[place]):
-                slot_of[place] = slot
-                return True
-        return False
-
-    for slot in range(len(slots)):
-        unvisited = taken
-        if not assign(slot):
-            return False
-    return True

@@ -176,7 +176,13 @@ def _union(options: Sequence[Integers], slots: Iterable[int], budget: Budget) ->
 class SlotKinds:
     """The kinds of the slots of one tree, and how they are related."""
 
-    def __init__(self, request: RequestKinds, options: Sequence[Integers], rows: TreeRows) -> None:
+    def __init__(
+        self,
+        request: RequestKinds,
+        options: Sequence[Integers],
+        rows: TreeRows,
+        budget: Budget,
+    ) -> None:
         self._rows = rows
         self._one_per_tree = request.one_per_tree
         kinds: dict[tuple[int, bytes], list[int]] = {}
@@ -185,7 +191,7 @@ class SlotKinds:
         self.members = tuple(map(tuple, kinds.values()))  # the slots of each kind
         firsts = [members[0] for members in self.members]
         self.kind_of = {n: kind for kind, members in enumerate(self.members) for n in members}
-        self.domains = [bits_where(np.isin(rows.rows, options[first])) for first in firsts]
+        self.domains = [self._domain(options[first], budget) for first in firsts]
         self.amounts = [request.amounts[first] for first in firsts]
         self.subtrees_of = [request.subtrees_of[first] for first in firsts]
         self.holds_traits = [request.holds_traits[first] for first in firsts]
@@ -194,9 +200,13 @@ class SlotKinds:
             for number in range(request.subtree_count)
         ]
         # For each two kinds: whether slots of them must differ, and stay out of subtrees.
-        pairs = [[self._pair(one, other) for other in self.members] for one in self.members]
-        self._differ = [[request.differ[a][b] for a, b in each] for each in pairs]
-        self._keeps_out = [[request.keeps_out[a][b] for a, b in each] for each in pairs]
+        self._differ: list[list[bool]] = []
+        self._keeps_out: list[list[bool]] = []
+        for one in self.members:
+            budget.step(1 + len(self.members) // 16)
+            pairs = [self._pair(one, other) for other in self.members]
+            self._differ.append([request.differ[a][b] for a, b in pairs])
+            self._keeps_out.append([request.keeps_out[a][b] for a, b in pairs])
         # For each set that must differ: its kinds, and whether slots of one kind must, too.
         self.isolations = [
             [
@@ -211,6 +221,10 @@ class SlotKinds:
             sum(amount / most for amount, most in zip(amounts, largest, strict=True))
             for amounts in self.amounts
         ]
+
+    def _domain(self, own: Integers, budget: Budget) -> int:
+        budget.pass_over_rows(4 * (len(self._rows.rows) + len(own)))
+        return bits_where(np.isin(self._rows.rows, own))
 
     @staticmethod
     def _pair(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, int]:
