@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import pytest
@@ -130,6 +130,29 @@ def test_an_explanation_is_rendered_from_its_fields(capsys: pytest.CaptureFixtur
     assert f"full {asked} units ok" in shown
     assert f"split {asked} gives 4" in shown
     assert "VCPU 7: nobody has VCPU" in shown
+
+
+@pytest.mark.parametrize(("verdict", "is_complete"), [("fits", True), ("unknown", False)])
+def test_a_tree_that_no_stage_lost_fits_only_if_the_verdict_says_so(
+    capsys: pytest.CaptureFixture[str], verdict: Literal["fits", "unknown"], is_complete: bool
+) -> None:
+    tree = {"uuid": "u", "name": "host", "stage": None, "rule": None, "reason": None}
+    print_explanation(
+        {
+            "verdict": verdict,
+            "summary": "In one sentence.",
+            "trees": 1,
+            "providers": 1,
+            "stages": [],
+            "tree": tree | {"text": "nonsense", "providers": [], "providers_more": 0},
+            "nearest": [],
+            "relaxations": [],
+            "complete": is_complete,
+        }
+    )
+    shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert verdict in shown
+    assert ("fits" in shown) is is_complete
 
 
 @pytest.mark.parametrize(

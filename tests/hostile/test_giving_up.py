@@ -147,6 +147,19 @@ def test_a_count_is_a_lower_bound(name: str) -> None:
         assert not found.complete or found.count == whole.count
 
 
+def test_what_was_found_before_the_search_gave_up_is_counted() -> None:
+    """Most of the time of a hard request goes into its first search, which finds some ways."""
+    world = build(
+        provider("host"),
+        *(provider(f"node{number}", {"VCPU": 3}, parent="host") for number in range(14)),
+    )
+    query = CandidateQuery(groups=tuple(group(f"_{number}", 1) for number in range(4)))
+    # Enough for some ways, and not for claiming any of them.
+    found = simulate_claims(Index.build(rows(world)), query, budget=Budget(units_max=5000))
+    assert not found.complete
+    assert found.count == sum(times for _, times in found.claimed) > 0
+
+
 # ---------------------------------------------------------------------------------------------
 # Placements
 

@@ -5,9 +5,12 @@ from collections.abc import Iterator
 from hypothesis import given
 from msgspec.structs import replace as evolve
 
-from roost.query import CandidateQuery
+from roost.model import Inventory
+from roost.query import CandidateQuery, RequestGroup
+from roost.search.budget import Budget
 from roost.search.capacity import SimulatedClaims, simulate_claims
 from roost.search.index.index import Index
+from roost.search.times_max import times_max
 from tests import oracle
 from tests.property.extended import (
     make_extended_query,
@@ -16,7 +19,7 @@ from tests.property.extended import (
     worlds_and_split_queries,
 )
 from tests.property.strategies import EXAMPLE_COUNT, Seeded, make_world
-from tests.support.world import World, rows
+from tests.support.world import World, build, provider, rows
 
 
 def world_after_claims(
@@ -57,6 +60,8 @@ def check(index: Index, world: World, query: CandidateQuery) -> None:
     simulated = simulate_claims(index, query)
     assert index.contents() == before
     assert simulated.complete
+    bound = times_max(index, query, Budget())
+    assert bound is None or bound >= simulated.count
     assert simulated.count == sum(times for _, times in simulated.claimed)
     after = world_after_claims(index, world, query, simulated)
     assert not oracle.possible(after, query)
@@ -86,3 +91,16 @@ def test_simulated_claims_are_valid_until_nothing_fits_for_seeds() -> None:
         for _ in range(3):
             check(index, world, make_extended_query(choices, world))
         check(index, world, make_split_query(choices, world))
+
+
+def test_providers_with_more_than_numbers_can_hold() -> None:
+    """An overcommitment of 1e30 is allowed, and two such providers have more than 64 bits hold."""
+    endless = Inventory(total=2**31 - 1, allocation_ratio=1e30)
+    world = build(
+        provider("host"), *(provider(f"n{n}", {"VCPU": endless}, parent="host") for n in range(2))
+    )
+    index = Index.build(rows(world))
+    query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),))
+    bound = times_max(index, query, Budget())
+    assert bound is not None
+    assert bound > 10**18

@@ -40,11 +40,11 @@ def print_explanation(found: Explanation) -> None:
         console.print(_funnel(found))
     if found["tree"] is not None:
         console.print()
-        _print_tree(console, found["tree"])
+        _print_tree(console, found["tree"], Verdict(found["verdict"]))
     if found["nearest"]:
         console.print(Text("\nthe nearest trees", style="bold"))
         for tree in found["nearest"]:
-            _print_tree(console, tree)
+            _print_tree(console, tree, Verdict(found["verdict"]))
     if found["relaxations"]:
         console.print(Text("\nit would fit", style="bold"))
         for each in found["relaxations"]:
@@ -80,12 +80,13 @@ def _funnel(found: Explanation) -> Table:
     return table
 
 
-def _print_tree(console: Console, tree: ExplainedTree) -> None:
+def _print_tree(console: Console, tree: ExplainedTree, verdict: Verdict) -> None:
     title = Text.assemble((tree["name"], "bold"), "  ", (tree["uuid"], "dim"))
     console.print(_indented(title))
     rule = tree["rule"]
     if rule is None:
-        console.print(_indented(Text("fits", style="green"), 4))
+        # No stage lost it; but perhaps not all stages could be examined.
+        console.print(_indented(Text(verdict, style=_STYLES[verdict]), 4))
         return
     if not tree["providers"]:
         # No single provider is to blame.

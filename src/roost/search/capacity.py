@@ -6,7 +6,8 @@ beside them. Another order might fit a few more where requests compete for sever
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 from msgspec.structs import replace as evolve
@@ -27,11 +28,15 @@ WAYS_PER_ROUND = 20_000
 # The same where amounts may be split: those ways are found one by one.
 SPLIT_WAYS_PER_ROUND = 512
 
+# How many ways are claimed, of those that were found, when the budget is used up before any was.
+WAYS_AT_LAST = 64
 # How many rows of a column are read at once.
 ROWS_AT_ONCE = 8192
 
 # What one request takes: (row, class id) -> amount.
 Amounts = Mapping[tuple[int, int], int]
+# Ways that were found, from the first one each time.
+EachWay = Callable[[], Iterator[Amounts]]
 
 
 class SimulatedClaims(Value, frozen=True, kw_only=True):
@@ -57,17 +62,21 @@ def simulate_claims(
     query = evolve(query, limit=None)
     find_ways = _find_split_ways if query.may_split else _find_ways
     complete = None
+    each_way: EachWay | None = None
     try:
         while complete is None:
             if not budget.is_left:
                 raise GaveUp
-            ways, are_all = find_ways(index, query, budget)
-            complete = simulation.claim(ways)
+            each_way, are_all = find_ways(index, query, budget)
+            complete = simulation.claim(each_way())
             if complete and not are_all:
                 # The search may have missed ways, so that it found none proves nothing.
                 complete = False
     except GaveUp:
         complete = False
+        if each_way is not None and not simulation.count:
+            # That nothing is known to fit would be wrong.
+            simulation.claim_at_last(islice(each_way(), WAYS_AT_LAST))
     return SimulatedClaims(
         count=simulation.count,
         by_root=simulation.by_root,
@@ -76,21 +85,17 @@ def simulate_claims(
     )
 
 
-def _find_ways(
-    index: Index, query: CandidateQuery, budget: Budget
-) -> tuple[Iterator[Amounts], bool]:
+def _find_ways(index: Index, query: CandidateQuery, budget: Budget) -> tuple[EachWay, bool]:
     """Ways of one round, and whether finding none proves that there are none."""
     search = Search(index, query, limit=WAYS_PER_ROUND, budget=budget)
     answer = search.answer(search.ways_in_turns())
-    return map(answer.amounts, answer.ways.tolist()), not answer.gave_up
+    return lambda: map(answer.amounts, answer.ways.tolist()), not answer.gave_up
 
 
-def _find_split_ways(
-    index: Index, query: CandidateQuery, budget: Budget
-) -> tuple[Iterator[Amounts], bool]:
+def _find_split_ways(index: Index, query: CandidateQuery, budget: Budget) -> tuple[EachWay, bool]:
     search = SplitSearch(index, query, budget=budget)
     found = search.find(SPLIT_WAYS_PER_ROUND)
-    return map(amounts_of, found.split_ways), not found.gave_up
+    return lambda: map(amounts_of, found.split_ways), not found.gave_up
 
 
 class _Simulation:
@@ -136,6 +141,11 @@ class _Simulation:
                 self._record(amounts, times)
         self._write_back(changed)
         return True if self.count == before else None
+
+    def claim_at_last(self, ways: Iterable[Amounts]) -> None:
+        """Claim a few ways although the budget is used up."""
+        self._budget = Budget()
+        self.claim(ways)
 
     def _record(self, amounts: Amounts, times: int) -> None:
         self.count += times

@@ -58,9 +58,12 @@ def _times_of_trees(
                 asked += slot.slot.demands[class_id]
                 serving.append(some)
         able = np.unique(np.concatenate(serving))
-        free = np.zeros(index.rows.count, dtype=np.int64)
-        np.add.at(free, index.rows.root[able], _free(index, class_id, able))
-        least = np.minimum(least, free // asked)
+        roots, free = index.rows.root[able], _free(index, class_id, able)
+        total = np.zeros(index.rows.count, dtype=np.int64)
+        np.add.at(total, roots, free)
+        # Sums that are too large for their type bound nothing.
+        exact = np.bincount(roots, weights=free, minlength=len(total)) < CAPACITY_MAX
+        least[exact] = np.minimum(least[exact], total[exact] // min(asked, CAPACITY_MAX))
     return sum(least[index.root_rows()].tolist())
 
 

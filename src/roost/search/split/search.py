@@ -121,6 +121,8 @@ class SplitSearch:
         """Which trees may fill every slot on its own."""
         able = np.ones(len(roots), dtype=np.bool_)
         for slot in self._request.slots:
+            # Its sizes are sorted here, for all later questions.
+            self._budget.step()
             self._budget.examine_rows(self._index.rows.count)
             able &= slot.may_fill(roots)
         return able

@@ -34,6 +34,10 @@ class TreeWays:
             slot.extra_least <= slot.extra_most for slot in self._slots
         ) and self._totals_suffice(tuple(range(len(self._slots))), {})
         self._may_run_short = self._is_possible and self._can_be_wasted()
+        if not self._is_possible:
+            # Most trees of a full cloud are like this, and the search remembers all of them.
+            self._slots.clear()
+            self._totals.clear()
         self._steps = 0
         self._steps_left = 0
         # Whether something was not tried that could have been a way.
