@@ -41,7 +41,7 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int, thread
         log_outcomes(remarks)
         exposition.drop_own_gauges()
     work = functools.partial(run_worker, settings=settings, threads=threads)
-    Supervisor(work, address, workers).run()
+    Supervisor(work, address, workers, after_end=exposition.add_up_ended).run()
 
 
 # ---------------------------------------------------------------------------------------------

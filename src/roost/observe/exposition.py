@@ -4,6 +4,8 @@ Where several processes serve (PROMETHEUS_MULTIPROC_DIR), each of them answers f
 """
 
 import contextlib
+import fcntl
+import logging
 import os
 import platform
 from collections.abc import Iterable, Iterator
@@ -12,11 +14,14 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
 from roost import __version__
 from roost.observe import metrics, metrics_files
+
+LOG = logging.getLogger(__name__)
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
@@ -32,7 +37,10 @@ def scrape() -> bytes:
         processes = _alive_processes(Path(folder))
         MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]
     registry.register(_ProcessCollector(processes))
-    return generate_latest(registry)
+    if folder is None:
+        return generate_latest(registry)
+    with metrics_files.locked(Path(folder), fcntl.LOCK_SH):
+        return generate_latest(registry)
 
 
 def drop_own_gauges() -> None:
@@ -40,6 +48,39 @@ def drop_own_gauges() -> None:
     folder = os.environ.get(metrics_files.FOLDER_VARIABLE)
     if folder is not None:
         _drop_gauges(os.getpid(), folder)
+
+
+def add_up_ended() -> None:
+    """Keep the counters of processes that have ended in one place, and remove their files.
+
+    Otherwise there would be more files, and more to read for each scrape, whenever one is replaced.
+    """
+    folder = os.environ.get(metrics_files.FOLDER_VARIABLE)
+    if folder is None:
+        return
+    try:
+        # A process that is stopped may hold the lock for ever. They are added up next time, then.
+        with metrics_files.locked(Path(folder), fcntl.LOCK_EX | fcntl.LOCK_NB):
+            for process, is_alive in metrics_files.processes(Path(folder)).items():
+                if not is_alive:
+                    _drop_gauges(process, folder)
+                    _add_up(Path(folder), process)
+    except BlockingIOError:
+        LOG.info("the metrics of ended processes are being read, and stay as they are")
+    except Exception:
+        LOG.exception("the metrics of ended processes cannot be added up")
+
+
+def _add_up(folder: Path, process: int) -> None:
+    for path in folder.glob(f"*_{process}.db"):
+        kind = path.name.partition("_")[0]
+        total = MmapedDict(str(folder / metrics_files.ENDED.format(kind)))  # type: ignore[no-untyped-call]
+        try:
+            for key, value, at, _ in MmapedDict.read_all_values_from_file(path):  # type: ignore[no-untyped-call]
+                total.write_value(key, total.read_value(key)[0] + value, at)  # type: ignore[no-untyped-call]
+        finally:
+            total.close()  # type: ignore[no-untyped-call]
+        path.unlink()
 
 
 def _alive_processes(folder: Path) -> list[int]:

@@ -3,6 +3,7 @@
 This module must not import prometheus_client, which reads the variable when it is imported.
 """
 
+import fcntl
 import os
 import re
 import tempfile
@@ -11,6 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+
+# Where the counters of processes that have ended are added up, by the kind of metric.
+ENDED = "{}_ended.db"
 
 _FILE_NAME = re.compile(r".+_([0-9]+)\.db")
 
@@ -44,7 +48,17 @@ def processes(folder: Path) -> dict[int, bool]:
     return {int(match[1]): _is_alive(int(match[1])) for match in matches if match is not None}
 
 
+@contextmanager
+def locked(folder: Path, how: int) -> Iterator[None]:
+    """Hold a lock of flock(2): shared to read all files, exclusive to remove some."""
+    with (folder / "lock").open("w") as file:
+        fcntl.flock(file, how)
+        yield
+
+
 def _remove_files_of_dead_processes(folder: Path) -> None:
+    for path in folder.glob(ENDED.format("*")):
+        path.unlink(missing_ok=True)
     # A new process may get the id of a dead one, and would continue its counters.
     for process, is_alive in processes(folder).items():
         if not is_alive:

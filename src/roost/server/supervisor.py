@@ -46,10 +46,18 @@ class Supervisor:
     """Keeps a number of workers running until a signal stops the service."""
 
     def __init__(
-        self, work: Work, address: Address, count: int, *, start_method: str | None = None
+        self,
+        work: Work,
+        address: Address,
+        count: int,
+        *,
+        start_method: str | None = None,
+        after_end: Callable[[], None] = lambda: None,
     ) -> None:
+        """`after_end` is called whenever a worker has ended and will be replaced."""
         self._context = multiprocessing.get_context(start_method or START_METHOD)
         self._work = work
+        self._after_end = after_end
         self._address = address
         self._places = [_Place(number + 1) for number in range(count)]
         self._stop_until: float | None = None
@@ -141,6 +149,7 @@ class Supervisor:
                 "worker %d with process id %d %s, replaced in %.1f s",
                 *(place.number, process_id, _ending(code), pause),
             )
+            self._after_end()
 
     # -----------------------------------------------------------------------------------------
     # Stopping

@@ -19,7 +19,7 @@ from granian.server import Server
 
 from roost.assembly import LazyApplication, build_application
 from roost.observe import logs
-from roost.server.connections import CONNECTIONS_MAX, allow_open_files
+from roost.server.connections import allow_open_files, connections_max
 from roost.server.front import Front, make_front
 from roost.server.listening import BACKLOG
 from roost.server.signals import STOP_SIGNALS
@@ -35,6 +35,7 @@ def run_worker(
     """Serve the API until the parent says so on the connection, or dies."""
     stopping = threading.Event()
     obey(connection, stopping)
+    allow_open_files()
     serve_here(
         functools.partial(load_worker, settings, threads, stopping),
         listener,
@@ -45,7 +46,6 @@ def run_worker(
 def load_worker(settings: Settings, threads: int, stopping: threading.Event) -> Front:
     """What each worker process serves. It inherits no connection: the parent has none open."""
     logs.configure(settings)
-    allow_open_files()
     application = LazyApplication(
         functools.partial(build_application, settings=settings, sync=False, stopping=stopping)
     )
@@ -121,7 +121,7 @@ def serve_here(
         interface=interface,
         # With an asynchronous interface it is the application that has threads.
         blocking_threads=threads,
-        backpressure=CONNECTIONS_MAX,
+        backpressure=connections_max(),
         websockets=False,
         log_level=LogLevels.error,
     )
