@@ -247,8 +247,7 @@ def test_a_large_answer_is_the_small_one_in_pieces(roost, monkeypatch, version):
     small = Response(application, "/allocation_candidates", query, version)
     assert small.is_list
     [whole] = small.pieces()
-    for module in (pieces, candidates_module):
-        monkeypatch.setattr(module, "SMALL_BYTES_MAX", 10)
+    monkeypatch.setattr(candidates_module, "SMALL_BYTES_MAX", 10)
     monkeypatch.setattr(pieces, "PIECE_BYTES", 10)
     monkeypatch.setattr(candidate_text, "BLOCK_BYTES", 10)
     large = Response(application, "/allocation_candidates", query, version)

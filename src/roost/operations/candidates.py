@@ -18,7 +18,7 @@ from roost.search.find import find
 from roost.search.hard.difficulty import describe_difficulty
 from roost.service.service import Roost
 
-# Candidates that take less are written at once. More of them are written while they are sent.
+# An answer that takes less is written at once. More candidates are written while they are sent.
 SMALL_BYTES_MAX = 2**20
 # With such a limit the search ends early enough. Whether the answer is too large shows at its end.
 LIMIT_SMALL_MAX = 1000

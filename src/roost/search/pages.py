@@ -6,7 +6,7 @@ after it without counting: trees that come and go in between do not move the oth
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -30,26 +30,39 @@ TREES_PER_STEP = 4
 class _Tree:
     """One tree that can perhaps serve, and those of its ways that have been made."""
 
+    # A page may need all trees of a cloud, and the garbage collector stops every thread while it
+    # looks at them.
+    __slots__ = ("_count", "_made", "_starts", "batch", "more", "number")
+
     def __init__(self, batch: Combination, number: int) -> None:
         self.batch = batch
         self.number = number
-        self.more: Iterator[Integers] = iter(())  # ways that have not been made yet, as matrices
-        self._made: list[Integers] = []
-        self._starts: list[int] = []  # the number of the first way in each matrix
+        # Ways that have not been made yet, as matrices; None: all have been made.
+        self.more: Iterator[Integers] | None = None
+        self._made: Sequence[Integers] = ()
+        self._starts: Sequence[int] = ()  # the number of the first way in each matrix
         self._count = 0
+
+    def search(self, more: Iterator[Integers]) -> None:
+        """Make its ways one matrix at a time, when their turn comes."""
+        self.more, self._made, self._starts = more, [], []
 
     @property
     def way_count(self) -> float:
         return float(self.batch.options.ways[self.number])
 
     def add(self, ways: Integers) -> None:
-        self._made.append(ways)
-        self._starts.append(self._count)
+        if isinstance(self._made, list) and isinstance(self._starts, list):
+            self._made.append(ways)
+            self._starts.append(self._count)
+        else:
+            # The only ones, in tuples: the garbage collector does not look at these again.
+            self._made, self._starts = (ways,), (0,)
         self._count += len(ways)
 
     def way(self, turn: int) -> Integers | None:
         while self._count <= turn:
-            ways = next(self.more, None)
+            ways = None if self.more is None else next(self.more, None)
             if ways is None:
                 return None
             self.add(ways)
@@ -150,7 +163,7 @@ class OrderedWays:
             tree = _Tree(self._batches[batch], number - int(self._first_of_batch[batch]))
             self._trees[position] = tree
             if tree.way_count > combine.WAYS_FEW:
-                tree.more = tree.batch.ways_of_one(tree.number)
+                tree.search(tree.batch.ways_of_one(tree.number))
             else:
                 few.setdefault(batch, []).append(tree)
             count += min(tree.way_count, combine.WAYS_FEW)

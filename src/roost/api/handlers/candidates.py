@@ -11,6 +11,7 @@ from roost.api.http.messages import Reply, Request
 from roost.api.parsing import bodies, candidate_query, query_string, tokens
 from roost.api.versions import VERSION_MAX, Version
 from roost.model import Candidate, ProviderSummary
+from roost.operations import candidates
 from roost.operations.candidates import WrittenCandidates, count_capacity, find_candidates
 from roost.query import CandidateQuery
 from roost.service.service import Roost
@@ -50,7 +51,7 @@ def _find(roost: Roost, query: CandidateQuery, version: Version) -> Reply:
     length = found.candidates_length + found.summaries_length
     length += len(_BEGIN) + len(_BETWEEN) + len(end)
     rendered = render(found, end)
-    if length <= pieces.SMALL_BYTES_MAX:
+    if length <= candidates.SMALL_BYTES_MAX:
         return Reply(body=b"".join(rendered), shows_state=True)
     return Reply(pieces=rendered, length=length, shows_state=True)
 

@@ -8,8 +8,6 @@ import msgspec
 
 # About the size of a piece.
 PIECE_BYTES = 2**19
-# An answer below this size is made at once, and sent in one piece.
-SMALL_BYTES_MAX = 2**20
 
 # A list with more entries is encoded in pieces, and each has so many.
 ENTRIES_MAX = 500
