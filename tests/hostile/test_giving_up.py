@@ -1,8 +1,12 @@
 """Budgets that run out at any point: explanations, counts and placements are never wrong."""
 
+import sys
+import tracemalloc
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from random import Random
+from types import FrameType
 from typing import Any
 
 import httpx
@@ -116,6 +120,55 @@ def test_an_explanation_says_what_it_knows(name: str, root: str | None) -> None:
         seen.add(found.verdict)
     # The first budget is too small for anything.
     assert Verdict.UNKNOWN in seen
+
+
+def test_the_memory_of_an_explanation_does_not_grow_with_its_rules() -> None:
+    world = build(*(provider(f"host{number}", {"VCPU": 256}) for number in range(1000)))
+    index = Index.build(rows(world))
+
+    def peak(group_count: int) -> int:
+        groups = tuple(group(f"_{number}", 1) for number in range(group_count))
+        tracemalloc.start()
+        assert explain(index, CandidateQuery(groups=groups)).verdict == Verdict.FITS
+        _, found = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return found
+
+    # For each rule, 8 kB would be the rows of all hosts.
+    assert peak(200) - peak(50) < 150 * 8000
+
+
+@pytest.mark.parametrize("kind", ["traits", "resources"])
+def test_thousands_of_rules_are_examined_in_small_steps(kind: str) -> None:
+    """Each stage looks at the rules of its own group, and not at those of all groups."""
+    names = [f"CUSTOM_{number}" for number in range(90)]
+    world = build(provider("host", dict.fromkeys(names, 256)), traits=names)
+    traits = TraitRule(forbidden=frozenset(names if kind == "traits" else ()))
+    classes = names if kind == "resources" else names[:1]
+    groups = tuple(
+        RequestGroup(suffix=f"_{number}", resources=dict.fromkeys(classes, 1), traits=traits)
+        for number in range(256)
+    )
+    questions: list[int] = []
+
+    def may_go_on() -> bool:
+        questions.append(calls[0])
+        return len(questions) < 20
+
+    calls = [0]
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        calls[0] += event in ("call", "c_call")
+
+    index = Index.build(rows(world))
+    sys.setprofile(count)
+    try:
+        found = explain(index, CandidateQuery(groups=groups), budget=Budget(may_go_on))
+    finally:
+        sys.setprofile(None)
+    assert not found.complete
+    # From one question to the next some milliseconds pass, whatever the request is.
+    assert max(later - earlier for earlier, later in pairwise(questions)) < 20_000
 
 
 @given(st.one_of(worlds_and_extended_queries(), worlds_and_split_queries()), st.integers(0, 400))

@@ -195,7 +195,8 @@ def _components() -> dict[str, Any]:
             "refused": {"description": "The request was refused.", "content": refusal},
             "unauthorized": {"description": "There is no token, or it is not valid."},
             "unavailable": {
-                "description": "The database cannot be used just now; nothing was written.",
+                "description": "The service is too busy, or the database cannot be used just now; "
+                "nothing was written.",
                 "headers": {"Retry-After": {"schema": {"type": "integer"}}},
                 "content": refusal,
             },

@@ -12,8 +12,9 @@ GROUPS_MAX = 256
 GROUP_CLASSES_MAX = 256
 # Amounts that may be split, of all groups: each is split among the providers of every tree.
 SPLITS_MAX = 256
-# Names in one parameter, its repetitions included: traits, aggregates, classes.
-NAMES_MAX = 1000
+# Names in one parameter, its repetitions included: traits, aggregates, classes. A URL of 64 kB, the
+# longest that is read, has room for 1770 aggregates.
+NAMES_MAX = 2000
 # Values of `same_subtree` and of `isolate`. A rule for each pair of 40 groups has 780.
 RULES_MAX = 1000
 # Names and values in a query string. Each group has a handful.

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from roost.query import CandidateQuery, RequestGroup
+from roost.query import CandidateQuery
 from roost.reasons import OF_THE_ROOT, Rule, RuleKind, Stage
 from roost.search.budget import Budget, GaveUp
-from roost.search.explain.rules import decompose, is_between_slots, without
+from roost.search.explain.rules import decompose, group_without, is_between_slots, without
 from roost.search.find import Search
 from roost.search.index.columns import Integers, Mask
 from roost.search.index.index import Index
@@ -43,7 +43,10 @@ class Funnel:
         self._is_unknown = np.zeros(self._end, dtype=np.bool_)
         self.stages: list[Stage] = []
         # By the number of the stage, and whether after it: they are needed repeatedly.
-        self._slots: dict[tuple[int, bool], Sequence[SplitSlot]] = {}
+        self._slots: dict[int, dict[bool, Sequence[SplitSlot]]] = {}
+        self._rules_by_group: dict[str | None, list[tuple[int, Rule]]] = {}
+        for number, rule in enumerate(self.rules):
+            self._rules_by_group.setdefault(rule.group, []).append((number, rule))
         try:
             for number, rule in enumerate(self.rules):
                 self._apply(number, rule)
@@ -72,6 +75,10 @@ class Funnel:
             self._is_unknown[roots] |= unknown
         self.left = left
         self.stages.append(stage)
+        # Slots hold many rows, so only those of the last stage that lost trees are kept: they say
+        # why the nearest trees were lost.
+        kept = (number,) if len(left) < len(roots) else self._slots.keys() - {number}
+        self._slots = {key: slots for key, slots in self._slots.items() if key in kept}
 
     @property
     def is_complete(self) -> bool:
@@ -92,16 +99,24 @@ class Funnel:
         self.budget.step(1 + (len(taken_out) + len(self.query.groups)) // RULES_PER_STEP)
         return without(self.query, taken_out)
 
+    def _later_rules(self, number: int, suffix: str | None, *, after: bool) -> list[Rule]:
+        """The rules of one group, or of none, from a stage on, or from the next stage on."""
+        # A request may have thousands of rules, but few of each group.
+        rules = self._rules_by_group[suffix]
+        self.budget.step(1 + len(rules) // RULES_PER_STEP)
+        return [rule for each, rule in rules if each >= number + after]
+
     def slots_at(self, number: int, rule: Rule, *, after: bool) -> Sequence[SplitSlot]:
         """The slots of its group that a stage checks, before or after its rule."""
-        known = self._slots.get((number, after))
-        if known is None:
-            known = self._slots[number, after] = self._make_slots(number, rule, after=after)
-        return known
+        of_stage = self._slots.setdefault(number, {})
+        if after not in of_stage:
+            of_stage[after] = self._make_slots(number, rule, after=after)
+        return of_stage[after]
 
     def _make_slots(self, number: int, rule: Rule, *, after: bool) -> Sequence[SplitSlot]:
         self.budget.examine_rows(self._end)
-        group = _group(self.until(number, after=after), rule)
+        group = next(each for each in self.query.groups if each.suffix == rule.group)
+        group = group_without(group, self._later_rules(number, rule.group, after=after))
         slots = slots_of_group(self.index, group, self.budget)
         if rule.kind != RuleKind.RESOURCES:
             return slots
@@ -126,8 +141,8 @@ class Funnel:
             return nothing, nothing
         self.budget.examine_rows(self._end)
         if rule.kind in OF_THE_ROOT:
-            test = RootTest(self.index, self.until(number, after=True), self.budget)
-            accepted = test.accepted(roots)
+            query = without(self.query, self._later_rules(number, None, after=True))
+            accepted = RootTest(self.index, query, self.budget).accepted(roots)
             return np.isin(roots, accepted), nothing
         if is_between_slots(rule):
             return self._has_way(number, rule, roots)
@@ -179,7 +194,3 @@ class Funnel:
             for row in self._sharing.tolist():
                 available[row] |= not names.isdisjoint(self.index.row_aggregates(row))
         return available
-
-
-def _group(query: CandidateQuery, rule: Rule) -> RequestGroup:
-    return next(group for group in query.groups if group.suffix == rule.group)

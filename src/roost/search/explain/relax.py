@@ -85,6 +85,9 @@ class Relaxer:
             raise OutOfSearches
         self.searches += 1
         found = has_candidate(self._index, query, root=self._root, budget=self._budget)
+        if found is None and self._budget.gave_up:
+            # Not "no": a rule would be taken out where a smaller amount might do.
+            raise OutOfSearches
         self.complete &= found is not None
         return bool(found)
 

@@ -42,9 +42,7 @@ def without(query: CandidateQuery, rules: Iterable[Rule]) -> CandidateQuery:
     return evolve(
         query,
         groups=tuple(
-            _less_of_group(group, _Taken(by_group[group.suffix]))
-            if group.suffix in by_group
-            else group
+            group_without(group, by_group[group.suffix]) if group.suffix in by_group else group
             for group in query.groups
         ),
         root_traits=TraitRule(
@@ -172,7 +170,9 @@ class _Taken:
         )
 
 
-def _less_of_group(group: RequestGroup, taken: _Taken) -> RequestGroup:
+def group_without(group: RequestGroup, rules: Iterable[Rule]) -> RequestGroup:
+    """The group without these rules, which are all its own."""
+    taken = _Taken(rules)
     gone = frozenset[str]().union(*taken.sets(RuleKind.RESOURCES))
     return evolve(
         group,
