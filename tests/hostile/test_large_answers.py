@@ -23,7 +23,7 @@ from roost.model import SHARING_TRAIT
 from roost.operations import candidates as candidates_module
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup
 from roost.search import candidate_text
-from roost.search.budget import Budget, GaveUp
+from roost.search.budget import Budget
 from roost.search.candidate_text import ShapedText
 from roost.search.find import find
 from roost.search.index.index import Index
@@ -101,7 +101,7 @@ def test_blocks_make_up_the_text_of_all_candidates(name, version, block_bytes, m
     answer = find(Index.build(rows(CLOUD)), query)
     text = answer.text(layout)
     expected = ", ".join(map(layout.candidate, answer.candidates)).encode()
-    assert text.length(Budget()) == len(expected)
+    assert text.measure(Budget()) == (answer.count, len(expected))
     blocks = list(text.blocks())
     assert b", ".join(blocks) == expected
     assert bool(blocks) == bool(answer.count) == (name != "nothing")
@@ -114,7 +114,7 @@ def test_texts_that_take_more_bytes_than_characters_are_counted():
     odd = ["ü" * (row % 5) for row in range(20)]
     layout = JsonLayout(QUERIES["many shapes"], Version(1, 39))
     text = ShapedText(answer.ways, odd, answer._candidate, layout.candidate)
-    assert text.length(Budget()) == len(b", ".join(text.blocks()))
+    assert text.measure(Budget()) == (answer.count, len(b", ".join(text.blocks())))
 
 
 def test_shapes_are_not_kept_if_there_are_many(monkeypatch):
@@ -125,7 +125,7 @@ def test_shapes_are_not_kept_if_there_are_many(monkeypatch):
     answer = find(Index.build(rows(CLOUD)), query)
     text = answer.text(layout)
     expected = ", ".join(map(layout.candidate, answer.candidates)).encode()
-    assert text.length(Budget()) == len(expected)
+    assert text.measure(Budget()) == (answer.count, len(expected))
     assert b", ".join(text.blocks()) == expected
     assert len(text._templates) <= 2
     assert sum(map(len, text._shapes)) <= 6
@@ -141,11 +141,15 @@ def test_laying_out_many_shapes_has_a_budget():
     shapes = 2**11
     questions = Questions()
     asked = Budget(questions)
-    answer.text(layout).length(asked)
+    answer.text(layout).measure(asked)
     assert asked.steps > shapes * candidate_text.LAYOUT_STEPS
     assert questions.count > shapes // 16
-    with pytest.raises(GaveUp):
-        answer.text(layout).length(Budget(Questions(allowed=8)))
+    count, length = answer.text(layout).measure(Budget(Questions(allowed=100)))
+    assert 0 < count < 2**12
+    answer.cut(count)
+    assert len(b", ".join(answer.text(layout).blocks())) == length
+    first, _ = answer.text(layout).measure(Budget(lambda: False))
+    assert 0 < first < count
 
 
 def test_the_budget_is_asked_and_not_obeyed_while_summaries_are_written():
@@ -359,6 +363,20 @@ def test_an_answer_that_takes_too_long_to_write_is_refused(roost, monkeypatch):
         "unknown how long its answer is. In one tree 6 groups with 4 providers" in error["detail"]
     )
     assert "`limit`" in error["detail"]
+
+
+@pytest.mark.parametrize("split", ["", "&can_split1=VGPU&can_split2=VGPU"])
+def test_with_a_limit_what_could_be_written_in_time_is_the_answer(roost, monkeypatch, split):
+    monkeypatch.setattr(candidates_module, "SMALL_BYTES_MAX", 1000)
+    monkeypatch.setattr(candidate_text, "BLOCK_BYTES", 4000)
+    budgets = iter([Budget(), Budget(lambda: False)])
+    monkeypatch.setattr(roost, "search_budget", lambda: next(budgets))
+    query = devices(4, limit=200) + split
+    answer = Response(create_application(roost), "/allocation_candidates", query)
+    shown = json.loads(b"".join(answer.pieces()))
+    assert answer.status == 200
+    assert 0 < len(shown["allocation_requests"]) < 200
+    assert shown.get("complete") is (False if split else None)
 
 
 @pytest.mark.parametrize("order", [None, Order(by=OrderBy.PACK)])

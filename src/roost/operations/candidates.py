@@ -10,7 +10,7 @@ from roost.operations.known_names import check_query
 from roost.query import CandidateQuery, Cursor
 from roost.reasons import Explanation
 from roost.search.answer import Answer, Layout, candidate_bytes_min
-from roost.search.budget import Budget, GaveUp
+from roost.search.budget import Budget
 from roost.search.candidate_text import SEPARATOR
 from roost.search.capacity import simulate_claims
 from roost.search.explain.explain import explain
@@ -65,7 +65,8 @@ def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> W
         raise SearchTooHard(*describe_difficulty(query, answer.option_counts))
     stopwatch.lap(metrics.SEARCH_FIND)
     # Writing has as much time as searching had.
-    written = _write(answer, layout, settings.answer_bytes_max, roost.search_budget())
+    budget = roost.search_budget()
+    written = _write(answer, layout, settings.answer_bytes_max, budget, is_limited=is_limited)
     stopwatch.lap(metrics.SEARCH_RENDER)
     metrics.SEARCH_CANDIDATES.observe(answer.count)
     return written
@@ -78,15 +79,22 @@ def _count_max(query: CandidateQuery, layout: Layout, bytes_max: int) -> int | N
     return bytes_max // candidate_bytes_min(query, layout)
 
 
-def _write(answer: Answer, layout: Layout, bytes_max: int, budget: Budget) -> WrittenCandidates:
+def _write(
+    answer: Answer, layout: Layout, bytes_max: int, budget: Budget, *, is_limited: bool
+) -> WrittenCandidates:
     text = answer.text(layout)
     candidates: Iterable[bytes]
     if text.length_roughly() > SMALL_BYTES_MAX:
-        try:
-            candidates, candidates_length = text.blocks(), text.length(budget)
-        except GaveUp:
-            hard, _ = describe_difficulty(answer.query, answer.option_counts)
-            raise SearchTooHard(hard, WHAT_SHORTENS, unknown="how long its answer is") from None
+        count, candidates_length = text.measure(budget)
+        if count < answer.count:
+            # A page in order cannot be cut: where the next one would begin is no longer known.
+            if not is_limited or answer.query.order is not None:
+                hard, _ = describe_difficulty(answer.query, answer.option_counts)
+                raise SearchTooHard(hard, WHAT_SHORTENS, unknown="how long its answer is")
+            answer.cut(count)
+            answer.gave_up = True
+            text = answer.text(layout)
+        candidates = text.blocks()
     else:
         candidates = blocks = list(text.blocks())
         candidates_length = _joined_length(blocks)

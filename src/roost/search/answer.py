@@ -89,9 +89,15 @@ class Answer:
 
     def cut(self, limit: int) -> None:
         """Drop the last ways, down to `limit`."""
-        left = len(self._matrices[-1]) - (self.count - limit)
-        self._matrices[-1] = self._matrices[-1][:left]
+        over = self.count - limit
+        while over:
+            last = self._matrices.pop()
+            kept = max(len(last) - over, 0)
+            over -= len(last) - kept
+            if kept:
+                self._matrices.append(last[:kept])
         self.count = limit
+        self.__dict__.pop("ways", None)  # if they were put together before
 
     def _is_new(self, ways: Integers) -> list[bool]:
         """Which ways were not given before.

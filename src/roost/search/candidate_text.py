@@ -6,13 +6,14 @@ filled with UUIDs. So the length of all text is known before any of it is writte
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from roost.model import Candidate
-from roost.search.budget import Budget
+from roost.search.budget import Budget, GaveUp
 from roost.search.index.columns import Integers
 
 # Between candidates, and between summaries.
@@ -37,6 +38,7 @@ LAYOUT_STEPS = 4
 SLOTS_PER_STEP = 2
 # How many UUIDs are looked at without asking the budget in between.
 ROWS_AT_ONCE = 1024
+ROWS_PER_STEP = 64
 # How many slots the shapes have in all that are kept. Where nearly every candidate has a shape of
 # its own, they would take more memory than the text.
 SLOTS_KEPT = 2**16
@@ -55,10 +57,11 @@ class CandidateText(Protocol):
     def blocks(self) -> Iterator[bytes]:
         """The text in blocks of one or more candidates each, to be separated by `SEPARATOR`."""
 
-    def length(self, budget: Budget) -> int:
+    def measure(self, budget: Budget) -> tuple[int, int]:
         """How many bytes all blocks have, with the separators between them.
 
-        Raises `GaveUp` if there are so many shapes that it takes too long to lay them out.
+        Where candidates have so many shapes that it takes too long to lay them out, it is done for
+        the first ones: how many candidates were measured, and their bytes. Some always are.
         """
 
     def length_roughly(self) -> int:
@@ -91,13 +94,15 @@ class PlainText:
     def length_roughly(self) -> int:
         return self._count * PLAIN_BYTES
 
-    def length(self, budget: Budget) -> int:
+    def measure(self, budget: Budget) -> tuple[int, int]:
         # They are written for that, and later a second time: both take less memory than once.
-        total = len(SEPARATOR) * max(self._count - 1, 0)
-        for number in range(self._count):
-            budget.step(LAYOUT_STEPS)
-            total += len(self._layout(self._candidate(number)).encode())
-        return total
+        count = total = 0
+        with suppress(GaveUp):
+            for number in range(self._count):
+                (budget.step if number else budget.finish)(LAYOUT_STEPS)
+                total += len(self._layout(self._candidate(number)).encode())
+                count += 1
+        return count, total + len(SEPARATOR) * max(count - 1, 0)
 
 
 class ShapedText:
@@ -136,16 +141,20 @@ class ShapedText:
     def length_roughly(self) -> int:
         return len(self._ways) * self._candidate_bytes
 
-    def length(self, budget: Budget) -> int:
+    def measure(self, budget: Budget) -> tuple[int, int]:
         lengths = self._uuid_lengths(budget)
-        total = len(SEPARATOR) * max(len(self._ways) - 1, 0)
-        for ways, shapes in self._parts():
-            for members, shape in shapes:
-                budget.step(self._shape_steps)
-                between, slots = self._template(shape)
-                total += len(members) * len("".join(between).encode())
-                total += int(lengths[ways[members][:, slots]].sum())
-        return total
+        count = total = 0
+        with suppress(GaveUp):
+            for ways, shapes in self._parts():
+                step = budget.step if count else budget.finish
+                length = 0
+                for members, shape in shapes:
+                    step(self._shape_steps)
+                    between, slots = self._template(shape)
+                    length += len(members) * len("".join(between).encode())
+                    length += int(lengths[ways[members][:, slots]].sum())
+                count, total = count + len(ways), total + length
+        return count, total + len(SEPARATOR) * max(count - 1, 0)
 
     def _parts(self) -> Iterator[tuple[Ways, list[Shape]]]:
         """The ways of each block, and their shapes."""
@@ -169,13 +178,13 @@ class ShapedText:
         count = int(self._ways.max()) + 1 if self._ways.size else 0
         used = np.zeros(count, dtype=np.bool_)
         for ways in self._matrices():
-            budget.pass_over_rows(4 * ways.size)
+            budget.finish(1 + ways.size // ROWS_AT_ONCE)
             used[ways] = True
         lengths: Integers = np.zeros(count, dtype=np.int64)
         rows = np.flatnonzero(used)
         for first in range(0, len(rows), ROWS_AT_ONCE):
             some = rows[first : first + ROWS_AT_ONCE]
-            budget.pass_over_rows(8 * len(some))
+            budget.finish(1 + len(some) // ROWS_PER_STEP)
             lengths[some] = [len(self._uuids[row].encode()) for row in some.tolist()]
         return lengths
 

@@ -42,6 +42,10 @@ class SplitAnswer(Answer):
         self.split_ways = ways
         self.count = len(ways)
 
+    def cut(self, limit: int) -> None:
+        self.split_ways = self.split_ways[:limit]
+        self.count = limit
+
     def each_candidate(self) -> Iterator[Candidate]:
         return map(self._candidate_of, self.split_ways)
 
