@@ -34,6 +34,8 @@ def ending_when_interrupted(seconds: float) -> Iterator[None]:
     Python raises `KeyboardInterrupt` between two of its instructions. A single one may take half a
     minute: to look up the host of a database, or to wait until another process unlocks a file.
     """
+    # Python leaves it out in a program that a script started in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     over = threading.Event()
 
     def watch(signals: socket.socket) -> None:

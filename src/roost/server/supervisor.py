@@ -240,8 +240,9 @@ class _Place:
 def _note_signals() -> None:
     """Install handlers that do nothing, so that numbers arrive and nothing is interrupted."""
     for number in STOP_SIGNALS:
-        # nohup ignores SIGHUP, and means it.
-        if signal.getsignal(number) is not signal.SIG_IGN:
+        # nohup ignores SIGHUP, and means it. Scripts ignore SIGINT for what they run in the
+        # background, and whoever sends it to the service means it.
+        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
 
 

@@ -6,7 +6,7 @@ import signal
 import socket
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
@@ -26,17 +26,19 @@ INTERRUPT_SECONDS_MAX = 2.0
 class Service:
     """`roost serve` in a terminal."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, prefix: Sequence[str] = ()) -> None:
+        """`prefix` are the words before the command, for a program that starts it."""
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.database = folder / "roost.db"
+        serve = command(
+            "serve",
+            *("--port", str(self.port)),
+            *("--database", f"sqlite:///{self.database}"),
+            *arguments,
+        )
         self.terminal = Terminal(
-            command(
-                "serve",
-                *("--port", str(self.port)),
-                *("--database", f"sqlite:///{self.database}"),
-                *arguments,
-            ),
+            [*prefix, *serve],
             # Without colours.
             {**os.environ, "TERM": "dumb"},
         )
@@ -71,6 +73,11 @@ def is_refused(port: int) -> bool:
         probe.listen()
     return True
 
+
+# How programs are started. A shell script starts what it runs in the background with SIGINT
+# ignored.
+DIRECTLY: Sequence[str] = ()
+BY_A_SCRIPT = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
 
 # ---------------------------------------------------------------------------------------------
 # What is in flight when somebody presses Ctrl-C
@@ -164,6 +171,13 @@ def test_ctrl_c(
             assert service.assert_ends_soon() == 0
 
 
+def test_ctrl_c_although_a_script_has_started_it(tmp_path: Path) -> None:
+    service = Service(tmp_path, prefix=BY_A_SCRIPT)
+    with service.terminal:
+        service.wait_until_ready()
+        assert service.assert_ends_soon() == 0
+
+
 def test_ctrl_c_again_and_again(tmp_path: Path) -> None:
     service = Service(tmp_path, "--workers", "2")
     with service.terminal:
@@ -181,11 +195,12 @@ def test_ctrl_c_as_soon_as_it_listens(tmp_path: Path) -> None:
         assert service.assert_ends_soon() in (0, 1)
 
 
-def test_ctrl_c_while_it_waits_for_the_database(tmp_path: Path) -> None:
+@pytest.mark.parametrize("prefix", [DIRECTLY, BY_A_SCRIPT], ids=["directly", "by a script"])
+def test_ctrl_c_while_it_waits_for_the_database(tmp_path: Path, prefix: Sequence[str]) -> None:
     """The tables cannot be created. That wait is one call, which no exception interrupts."""
     database = tmp_path / "roost.db"
     with locked(database):
-        service = Service(tmp_path)
+        service = Service(tmp_path, prefix=prefix)
         with service.terminal:
             wait_until_open(service.terminal.process.pid, database)
             time.sleep(0.3)
