@@ -244,17 +244,17 @@ class _Place:
             if not self.is_late and used < self._lanes.short_seconds_max:
                 return
             self._lanes.go_long(self)
-            self._take_turn(until)
+            self._take_turn(until, is_first=True)
         elif time.monotonic() - self._turn_begun > TURN_SECONDS and self._lanes.turns.is_awaited:
             if self.has_turn:
                 self._lanes.turns.give_back()
-            self._take_turn(until)
+            self._take_turn(until, is_first=False)
         if self._lanes.has_short_requests:
             # They get the interpreter at once instead of waiting until it is taken away.
             time.sleep(REST_SECONDS)
 
-    def _take_turn(self, until: float) -> None:
-        self.has_turn = self._lanes.turns.take(until)
+    def _take_turn(self, until: float, *, is_first: bool) -> None:
+        self.has_turn = self._lanes.turns.take(until, is_first=is_first)
         self._turn_begun = time.monotonic()
 
 

@@ -74,38 +74,47 @@ def _take_turn(queues: OrderedDict[_Key, Any], key: _Key, *, is_last: bool) -> N
 
 
 class Turns:
-    """Who may go on, one at a time, in the order in which they came."""
+    """Who may go on, one at a time, in the order in which they came.
+
+    Whoever has had no turn yet comes first, since most requests need no second one. But every other
+    turn is for those who have, or many new ones would keep them from ever ending.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._is_taken = False
-        self._waiting: deque[threading.Lock] = deque()
+        self._was_new = False
+        self._new: deque[threading.Lock] = deque()
+        self._others: deque[threading.Lock] = deque()
 
     @property
     def is_awaited(self) -> bool:
-        return bool(self._waiting)
+        return bool(self._new or self._others)
 
-    def take(self, until: float) -> bool:
+    def take(self, until: float, *, is_first: bool) -> bool:
         """Wait for a turn; False if none came before the monotonic clock said `until`."""
         turn = threading.Lock()
+        waiting = self._new if is_first else self._others
         with self._lock:
             if not self._is_taken:
                 self._is_taken = True
                 return True
             turn.acquire()
-            self._waiting.append(turn)
+            waiting.append(turn)
         if turn.acquire(timeout=max(0.0, until - time.monotonic())):
             return True
         with self._lock:
-            if turn in self._waiting:
-                self._waiting.remove(turn)
+            if turn in waiting:
+                waiting.remove(turn)
                 return False
         # It came at the last moment.
         return True
 
     def give_back(self) -> None:
         with self._lock:
-            if self._waiting:
-                self._waiting.popleft().release()
+            self._was_new = bool(self._new) and not (self._was_new and self._others)
+            waiting = self._new if self._was_new else self._others
+            if waiting:
+                waiting.popleft().release()
             else:
                 self._is_taken = False

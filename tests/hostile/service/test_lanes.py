@@ -2,7 +2,6 @@
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from contextvars import Context
 from pathlib import Path
@@ -206,18 +205,6 @@ def test_a_late_request_takes_turns_as_soon_as_it_asks() -> None:
     assert (lanes.count_late, lanes.count_long) == (0, 1)
     over.set()
     wait_until(lambda: lanes.count_long == 0)
-
-
-def test_a_thread_that_waits_for_its_turn_ends_with_its_time() -> None:
-    lanes = Lanes(1, "test")
-    assert lanes.turns.take(time.monotonic())
-    assert not lanes.turns.take(time.monotonic() + 0.05)
-    with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(lanes.turns.take, time.monotonic() + SECONDS_MAX)
-        wait_until(lambda: lanes.turns.is_awaited)
-        lanes.turns.give_back()
-        assert waiting.result(SECONDS_MAX)
-    assert not lanes.turns.is_awaited
 
 
 def test_without_a_front_a_long_request_just_goes_on() -> None:
