@@ -42,6 +42,8 @@ def path(tmp_path: Path) -> Iterator[Path]:
 
 
 def configure(path: Path, *, use_json: bool = False) -> None:
+    # Those of pytest would keep texts that its report to another process cannot hold.
+    logging.getLogger().handlers.clear()
     logs.configure(Settings(log_file=str(path), use_json=use_json))
 
 
