@@ -176,7 +176,9 @@ def test_an_answer_is_right_or_the_search_gave_up(data: st.DataObject) -> None:
 
 def test_an_answer_is_right_or_the_search_gave_up_for_seeds() -> None:
     gave_up = found = both = 0
-    for seed in range(EXAMPLE_COUNT):
+    # Fewer would not have all of it.
+    count = max(EXAMPLE_COUNT, 200)
+    for seed in range(count):
         try:
             has_given_up, has_found = check(Seeded(seed))
         except AssertionError as error:
@@ -186,5 +188,5 @@ def test_an_answer_is_right_or_the_search_gave_up_for_seeds() -> None:
         found += has_found
         both += has_given_up and has_found
     # All of it happens often enough for the test to mean something.
-    assert min(gave_up, found) > EXAMPLE_COUNT / 10, (gave_up, found, both)
+    assert min(gave_up, found) > count / 10, (gave_up, found, both)
     assert both, (gave_up, found, both)
