@@ -15,8 +15,9 @@ from roost.search.index.index import Index
 from tests.support.world import build, provider, rows
 
 VF, SLOTS = "SRIOV_NET_VF", "PCI_DEVICE"
-# Far more than the millisecond that is meant, so that a loaded machine does not matter.
-GAP_SECONDS_MAX = 0.03
+# Far more than the millisecond that is meant, so that a slow machine does not matter, and less than
+# the tenth of a second that others may have to wait.
+GAP_SECONDS_MAX = 0.08
 SECONDS_MAX = 0.5
 
 
