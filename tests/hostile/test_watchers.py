@@ -13,7 +13,8 @@ from sqlalchemy import event
 
 from roost.api.handlers import events as handler
 from roost.api.handlers.events import StreamRenderer
-from roost.api.http.watch_pieces import BUFFERED_BYTES_MAX, WatchPieces
+from roost.api.http.exchange import UNREAD_BYTES_MAX
+from roost.api.http.watch_pieces import WatchPieces
 from roost.operations.events import current_position, read_events
 from roost.operations.traits import ensure_trait
 from roost.operations.watching import watch_events
@@ -189,14 +190,9 @@ def test_stopped_watchers_hear_nothing_more(roost: Roost, start: Start, writer: 
     assert not any(each.pieces for each in watchers[::2])
 
 
-def test_a_thread_that_does_not_read_is_left_behind(
-    roost: Roost, start: Start, writer: Roost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As under plain WSGI, where the server blocks on a client that does not read."""
-    (other,) = start([ALL])
-    big = b"x" * (BUFFERED_BYTES_MAX // 3)
-    monkeypatch.setattr(StreamRenderer, "events", lambda *_: big)
-    watch = watch_events(
+def watch_with_thread(roost: Roost) -> Watcher:
+    """A watcher of everything, as plain WSGI has it."""
+    return watch_events(
         roost,
         position=current_position(roost),
         event_filter=ALL,
@@ -205,6 +201,16 @@ def test_a_thread_that_does_not_read_is_left_behind(
         greeting=b"hello",
         takes_thread=True,
     )
+
+
+def test_a_thread_that_does_not_read_is_left_behind(
+    roost: Roost, start: Start, writer: Roost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under plain WSGI, where the server blocks on a client that does not read."""
+    (other,) = start([ALL])
+    big = b"x" * (UNREAD_BYTES_MAX // 3)
+    monkeypatch.setattr(StreamRenderer, "events", lambda *_: big)
+    watch = watch_with_thread(roost)
     pieces = WatchPieces(watch)
     assert next(pieces) == b"hello"
     for number in range(8):
@@ -217,15 +223,7 @@ def test_a_thread_that_does_not_read_is_left_behind(
 
 def test_an_abandoned_response_gives_its_place_back(roost: Roost) -> None:
     """Some servers neither read a response to its end nor close it."""
-    watch = watch_events(
-        roost,
-        position=current_position(roost),
-        event_filter=ALL,
-        seconds=60,
-        renderer=StreamRenderer,
-        greeting=b"hello",
-        takes_thread=True,
-    )
+    watch = watch_with_thread(roost)
     pieces = WatchPieces(watch)
     next(pieces)
     assert roost.event_hub._count == 1

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from roost.api.http.exchange import UNREAD_BYTES_MAX
 from roost.server.connections import cut_off
 from roost.server.request_body import Receive
 from roost.server.wsgi_call import Send, WsgiCall
@@ -17,9 +18,8 @@ from roost.server.wsgi_call import Send, WsgiCall
 STALLED_SECONDS_MAX = 30.0
 # What is handed to the server at once. It holds a few of them for each connection.
 FRAME_BYTES_MAX = 64 * 1024
-# What may wait for a client that does not read its stream, and for all of them together. Beyond
-# that, only clients that are a little behind may stay.
-UNREAD_BYTES_MAX = 1024 * 1024
+# What may wait for all clients that do not read their streams. Beyond that, only clients that are a
+# little behind may stay.
 ALL_UNREAD_BYTES_MAX = 64 * 1024 * 1024
 LITTLE_UNREAD_BYTES_MAX = 16 * 1024
 

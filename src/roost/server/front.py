@@ -6,6 +6,7 @@ a thread. Without it, under another WSGI server, the same application runs with 
 
 import asyncio
 import gc
+import io
 import sys
 import threading
 from collections import deque
@@ -24,7 +25,6 @@ from roost.server.answer import Sender, Stream, Unread, send_pieces
 from roost.server.environ import Scope, make_environ
 from roost.server.lanes import Lanes
 from roost.server.request_body import (
-    Body,
     BodyReader,
     Disconnected,
     Receive,
@@ -47,15 +47,8 @@ _Work = Callable[[], Any]
 _TOKENS = ("HTTP_X_AUTH_TOKEN", "HTTP_X_STORAGE_TOKEN")
 
 
-def make_front(
-    application: Application, settings: Settings, *, threads: int, stopping: threading.Event
-) -> "Front":
-    """What a worker process serves: the application in threads, until `stopping` is set."""
-    return Front(application, settings, threads=threads, stopping=stopping)
-
-
 class Front:
-    """An ASGI application for granian, in one process."""
+    """What a worker process serves: an ASGI application for granian, until `stopping` is set."""
 
     def __init__(
         self,
@@ -126,7 +119,7 @@ class _Running:
         if prefix and has_prefix(path, prefix):
             path = path.removeprefix(prefix)
         held = 0
-        environ["wsgi.input"] = _NO_BODY
+        environ["wsgi.input"] = io.BytesIO()
         is_unread = has_body(environ)
         # Without a token, the application refuses a request whatever its body is.
         if is_unread and path not in OPEN_PATHS and _token(environ) is not None:
@@ -276,11 +269,3 @@ def _send_at_once(call: WsgiCall, send: Send) -> None:
 
 def _token(environ: Environ) -> str | None:
     return next((environ[key] for key in _TOKENS if key in environ), None)
-
-
-class _NoBody:
-    def read(self, size: int = -1, /) -> bytes:
-        return b""
-
-
-_NO_BODY: Body = _NoBody()

@@ -20,7 +20,7 @@ from granian.server import Server
 from roost.assembly import LazyApplication, build_application
 from roost.observe import logs
 from roost.server.connections import allow_open_files, connections_max
-from roost.server.front import Front, make_front
+from roost.server.front import Front
 from roost.server.listening import BACKLOG
 from roost.server.signals import STOP_SIGNALS
 from roost.settings import Settings
@@ -49,7 +49,7 @@ def load_worker(settings: Settings, threads: int, stopping: threading.Event) -> 
     application = LazyApplication(
         functools.partial(build_application, settings=settings, sync=False, stopping=stopping)
     )
-    return make_front(application, settings, threads=threads, stopping=stopping)
+    return Front(application, settings, threads=threads, stopping=stopping)
 
 
 # ---------------------------------------------------------------------------------------------

@@ -80,9 +80,9 @@ class WsgiCall:
         except Exception as error:
             LOG.error("the application failed", exc_info=error)
             self.close()
-            self.refuse(HttpError(500))
+            self._refuse(HttpError(500))
 
-    def refuse(self, error: HttpError) -> None:
+    def _refuse(self, error: HttpError) -> None:
         """Answer with this error instead."""
         self.watch = self.pieces = None
         answer = error_response.respond(error, self._environ, self._start_response)

@@ -21,7 +21,7 @@ from roost.api.http.messages import Environ, StartResponse
 from roost.errors import RoostError
 from roost.server import answer as server_answer
 from roost.server.connections import CONNECTIONS_MAX, allow_open_files
-from roost.server.front import make_front
+from roost.server.front import Front
 from roost.service.search_time import SearchTime
 from roost.settings import Settings
 
@@ -161,7 +161,7 @@ def load() -> object:
     allow_open_files()
     server_answer.STALLED_SECONDS_MAX = float(sys.argv[4])
     count = int(sys.argv[3])
-    return make_front(application, Settings(), threads=count, stopping=STOPPING)
+    return Front(application, Settings(), threads=count, stopping=STOPPING)
 
 
 def main() -> None:

@@ -6,6 +6,10 @@ from typing import Protocol
 # Key of the WSGI environment. Only there if the server in front can wait without a thread.
 EXCHANGE = "roost.exchange"
 
+# What of a watch may wait for a client that does not read. With more, the watch is stopped: the
+# client reconnects, and goes on at its last position.
+UNREAD_BYTES_MAX = 1024 * 1024
+
 
 class Watch(Protocol):
     """The rest of an answer, in pieces that come when something happens."""

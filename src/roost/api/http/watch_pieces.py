@@ -5,10 +5,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 
-from roost.api.http.exchange import Watch
-
-# What may wait for a client that does not read. It reconnects, and goes on at its last position.
-BUFFERED_BYTES_MAX = 1024 * 1024
+from roost.api.http.exchange import UNREAD_BYTES_MAX, Watch
 
 
 class WatchPieces:
@@ -50,7 +47,7 @@ class _Buffer:
     def put(self, piece: bytes | None) -> None:
         with self._lock:
             self._bytes += len(piece or b"")
-            is_full = self._bytes > BUFFERED_BYTES_MAX
+            is_full = self._bytes > UNREAD_BYTES_MAX
         if is_full:
             self._watch.stop()
             piece = None
