@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roost import assembly
 from roost.api.handlers.explain import render
 from roost.errors import NoCandidates, SearchTooHard
 from roost.model import SHARING_TRAIT, NewConsumer
@@ -34,7 +33,7 @@ from roost.store.migrations import migrate
 from roost.store.store import Store
 from tests.concurrency.races import add_provider
 from tests.property.extended import worlds_and_extended_queries, worlds_and_split_queries
-from tests.support.headers import HEADERS
+from tests.support.direct_client import direct_client
 from tests.support.names import uid
 from tests.support.world import World, build, load, provider, rows
 
@@ -309,11 +308,7 @@ def test_attempts_share_one_budget(roost: Roost, monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[httpx.Client]:
-    application = assembly.build_application(
-        database_url=f"sqlite:///{tmp_path / 'http.db'}", auth_strategy="noauth2", sync=True
-    )
-    transport = httpx.WSGITransport(app=application)
-    with httpx.Client(transport=transport, base_url="http://roost", headers=HEADERS) as client:
+    with direct_client(f"sqlite:///{tmp_path / 'http.db'}") as client:
         load(WORLD, client)
         yield client
 

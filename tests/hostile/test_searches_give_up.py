@@ -2,19 +2,17 @@
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any
 
 import httpx
 import pytest
 from msgspec.structs import replace as evolve
 
-from roost import assembly
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup
 from roost.search.budget import UNITS_PER_QUESTION, Budget
 from roost.search.find import find
 from roost.search.index.index import Index
 from roost.service.search_time import SearchTime
-from roost.settings import Settings
+from tests.support.direct_client import direct_client
 from tests.support.headers import HEADERS
 from tests.support.world import build, load, provider, rows
 
@@ -45,27 +43,16 @@ def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"sqlite:///{tmp_path_factory.mktemp('hard') / 'roost.db'}"
 
 
-def client_of(database_url: str, **settings: Any) -> httpx.Client:
-    application = assembly.build_application(
-        settings=Settings(**settings),
-        database_url=database_url,
-        auth_strategy="noauth2",
-        sync=True,
-    )
-    transport = httpx.WSGITransport(app=application)
-    return httpx.Client(transport=transport, base_url="http://roost", headers=HEADERS)
-
-
 @pytest.fixture(scope="module")
 def loaded(database_url: str) -> str:
-    with client_of(database_url) as client:
+    with direct_client(database_url) as client:
         load(WORLD, client)
     return database_url
 
 
 @pytest.fixture
 def client(loaded: str) -> Iterator[httpx.Client]:
-    with client_of(loaded) as client:
+    with direct_client(loaded) as client:
         yield client
 
 
@@ -111,7 +98,7 @@ def test_without_a_limit_it_is_an_error_with_a_reason(
 
 
 def test_a_limit_of_the_operator_is_a_limit(loaded: str, little_time: None) -> None:
-    with client_of(loaded, max_allocation_candidates=1_000_000) as client:
+    with direct_client(loaded, max_allocation_candidates=1_000_000) as client:
         found = search(client, f"{MANY}&group_policy=none")
     assert found.status_code == 200
     assert found.json()["allocation_requests"]

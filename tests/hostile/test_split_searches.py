@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roost import assembly
 from roost.api.schemas.bounds import SPLITS_MAX
 from roost.model import Candidate, Inventory
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup
@@ -24,7 +23,7 @@ from roost.search.split import request as limits
 from roost.search.split.pieces import PIECES_MAX, Offers, PieceSizes, SplitKind, divisions, splits
 from roost.search.split.search import SplitSearch
 from tests import oracle
-from tests.support.headers import HEADERS
+from tests.support.direct_client import direct_client
 from tests.support.names import uid
 from tests.support.world import World, build, load, provider, rows
 
@@ -226,11 +225,7 @@ def test_explanations_and_counts_find_it_too() -> None:
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[httpx.Client]:
-    application = assembly.build_application(
-        database_url=f"sqlite:///{tmp_path / 'roost.db'}", auth_strategy="noauth2", sync=True
-    )
-    transport = httpx.WSGITransport(app=application)
-    with httpx.Client(transport=transport, base_url="http://roost", headers=HEADERS) as client:
+    with direct_client(f"sqlite:///{tmp_path / 'roost.db'}") as client:
         load(tree(SIZES), client)
         yield client
 

@@ -6,11 +6,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from roost import assembly
 from roost.model import SHARING_TRAIT
 from roost.reasons import RuleKind
 from roost.service.search_time import SearchTime
-from tests.support.headers import HEADERS
+from tests.support.direct_client import direct_client
 from tests.support.names import uid
 from tests.support.world import build, load, provider, put_allocations
 
@@ -20,11 +19,7 @@ DOCUMENTATION = (Path(__file__).parents[2] / "docs" / "beyond.md").read_text()
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[httpx.Client]:
-    application = assembly.build_application(
-        database_url=f"sqlite:///{tmp_path / 'roost.db'}", auth_strategy="noauth2", sync=True
-    )
-    transport = httpx.WSGITransport(app=application)
-    with httpx.Client(transport=transport, base_url="http://roost", headers=HEADERS) as client:
+    with direct_client(f"sqlite:///{tmp_path / 'roost.db'}") as client:
         yield client
 
 

@@ -6,9 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from roost import assembly
 from roost.model import SHARING_TRAIT
-from tests.support.headers import HEADERS
+from tests.support.direct_client import direct_client
 from tests.support.names import uid
 from tests.support.world import build, load, provider
 
@@ -39,11 +38,7 @@ FORMS = pytest.mark.parametrize(
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     path = tmp_path_factory.mktemp("calls") / "roost.db"
-    application = assembly.build_application(
-        database_url=f"sqlite:///{path}", auth_strategy="noauth2", sync=True
-    )
-    transport = httpx.WSGITransport(app=application)
-    with httpx.Client(transport=transport, base_url="http://roost", headers=HEADERS) as client:
+    with direct_client(f"sqlite:///{path}") as client:
         load(
             build(
                 provider("host1", traits=["COMPUTE_VOLUME_MULTI_ATTACH"], aggregates=["rack"]),

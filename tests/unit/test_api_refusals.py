@@ -6,8 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from roost import assembly
-from tests.support.headers import HEADERS
+from tests.support.direct_client import direct_client
 from tests.support.names import uid
 from tests.support.world import build, load, provider
 
@@ -16,11 +15,7 @@ INVENTORIES = f"/resource_providers/{uid('host')}/inventories"
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[httpx.Client]:
-    application = assembly.build_application(
-        database_url=f"sqlite:///{tmp_path / 'roost.db'}", auth_strategy="noauth2", sync=True
-    )
-    transport = httpx.WSGITransport(app=application)
-    with httpx.Client(transport=transport, base_url="http://roost", headers=HEADERS) as client:
+    with direct_client(f"sqlite:///{tmp_path / 'roost.db'}") as client:
         load(build(provider("host", {"VCPU": 8})), client)
         yield client
 
