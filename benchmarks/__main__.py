@@ -11,6 +11,7 @@ from typing import NamedTuple
 import click
 from rich.console import Console
 
+from benchmarks.bulk_reads import measure_bulk_reads
 from benchmarks.contention import measure_contention
 from benchmarks.databases import DATABASES, start_database
 from benchmarks.extensions import measure_extensions
@@ -37,6 +38,8 @@ class Plan(NamedTuple):
     contention: Sequence[str]  # kinds of database
     contention_seconds: float
     extensions: int  # number of hosts
+    bulk_reads: Sequence[tuple[int, str]]  # number of hosts, kind of database
+    single_reads: int  # how many of each kind the reference is asked
 
 
 # The reference takes seconds for requests that roost answers in a few milliseconds, so it gets
@@ -52,6 +55,8 @@ QUICK = Plan(
     contention=["mariadb"],
     contention_seconds=1.0,
     extensions=1_000,
+    bulk_reads=[(1_000, "postgresql")],
+    single_reads=10,
 )
 FULL = Plan(
     datasets=[
@@ -71,6 +76,8 @@ FULL = Plan(
     contention=["mariadb", "postgresql"],
     contention_seconds=5.0,
     extensions=10_000,
+    bulk_reads=[(10_000, "postgresql"), (10_000, "mariadb")],
+    single_reads=200,
 )
 GROWTH_DATABASE = "postgresql"
 
@@ -83,7 +90,9 @@ GROWTH_DATABASE = "postgresql"
     help="The dataset: flat-N, nested-N or cloud-N. Repeatable.",
 )
 @click.option(
-    "--no-worlds", is_flag=True, help="Skip the datasets: measure growth, crowd and beyond only."
+    "--no-worlds",
+    is_flag=True,
+    help="Skip the datasets: measure growth, crowd, beyond and bulk only.",
 )
 @click.option("--database", "databases", multiple=True, type=click.Choice(DATABASES))
 @click.option(
@@ -110,6 +119,12 @@ GROWTH_DATABASE = "postgresql"
     "with_extensions",
     default=None,
     help="Measure roost's extensions of the API. Default: if growth is measured.",
+)
+@click.option(
+    "--bulk/--no-bulk",
+    "with_bulk_reads",
+    default=None,
+    help="Measure how long it takes to read a whole cloud. Default: if growth is measured.",
 )
 @click.option("--hosts", "sizes", multiple=True, type=int, help="Sizes of the growing clouds.")
 @click.option(
@@ -142,6 +157,7 @@ def main(
     growth: bool | None,
     with_contention: bool | None,
     with_extensions: bool | None,
+    with_bulk_reads: bool | None,
     sizes: Sequence[int],
     check: bool | None,
     seconds: float | None,
@@ -168,6 +184,8 @@ def main(
         with_contention = not names and not keys and not sizes
     if with_extensions is None:
         with_extensions = growth
+    if with_bulk_reads is None:
+        with_bulk_reads = growth
     budgets = {name: plan.budgets[name] for name in plan.budgets if only in (None, name)}
     results = Results(machine=machine(), versions=versions())
     for path in earlier:
@@ -216,6 +234,14 @@ def main(
                         measure_extensions(hosts, database, budget, show_progress)
                     )
                 save(results, json_path)
+            for hosts, kind in bulk_plan(plan, sizes, databases) if with_bulk_reads else ():
+                with start_database(kind) as database:
+                    results.bulk_reads.append(
+                        measure_bulk_reads(
+                            hosts, database, list(budgets), plan.single_reads, show_progress
+                        )
+                    )
+                save(results, json_path)
     console = Console(width=None if sys.stdout.isatty() else 160)
     print_results(results, console)
     if not report_only:
@@ -224,6 +250,18 @@ def main(
         write_documentation(results, DOCUMENTATION)
     if any(not one.same for result in results.datasets for one in result.comparisons):
         raise click.ClickException("the two services do not find the same candidates")
+    for bulk_reads in results.bulk_reads:
+        if bulk_reads.difference:
+            raise click.ClickException(f"the services differ: {bulk_reads.difference}")
+
+
+def bulk_plan(
+    plan: Plan, sizes: Sequence[int], databases: Sequence[str]
+) -> Sequence[tuple[int, str]]:
+    """The clouds that are read as a whole, and the databases."""
+    hosts = max(sizes, default=plan.bulk_reads[0][0])
+    kinds = databases or [kind for _, kind in plan.bulk_reads]
+    return [(hosts, kind) for kind in kinds]
 
 
 def with_time_limits(plan: Plan, seconds: float | None, give_up: float | None) -> Plan:

@@ -71,16 +71,39 @@ class Connection:
         head, body = self._receive_head(deadline)
         status = int(head[9:12])
         length = header(head, b"content-length")
-        if length is None and status != 204:
+        if length is None and header(head, b"transfer-encoding") == b"chunked":
+            parts = self._receive_chunks(body, deadline)
+        elif length is None and status != 204:
             raise RuntimeError(f"an answer without a length: {head.decode(errors='replace')}")
-        parts, missing = [body], int(length or 0) - len(body)
+        else:
+            parts = self._receive_body(body, int(length or 0), deadline)
+        if head.startswith(b"HTTP/1.0") or header(head, b"connection") == b"close":
+            self.close()
+        return Answer(status, b"".join(parts))
+
+    def _receive_body(self, begin: bytes, length: int, deadline: float) -> list[bytes]:
+        parts, missing = [begin], length - len(begin)
         while missing > 0:
             part = self._receive(deadline)
             parts.append(part)
             missing -= len(part)
-        if head.startswith(b"HTTP/1.0") or header(head, b"connection") == b"close":
-            self.close()
-        return Answer(status, b"".join(parts))
+        return parts
+
+    def _receive_chunks(self, received: bytes, deadline: float) -> list[bytes]:
+        """The chunks of an answer whose length nobody knows before its end."""
+        parts = []
+        while True:
+            while b"\r\n" not in received:
+                received += self._receive(deadline)
+            line, _, received = received.partition(b"\r\n")
+            size = int(line, 16)
+            # What follows a chunk is an empty line.
+            *chunk, last = self._receive_body(received, size + 2, deadline)
+            whole = b"".join([*chunk, last])
+            received = whole[size + 2 :]
+            if not size:
+                return parts
+            parts.append(whole[:size])
 
     def _receive_head(self, deadline: float) -> tuple[bytes, bytes]:
         received = b""

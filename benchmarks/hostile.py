@@ -21,14 +21,13 @@ from pathlib import Path
 import click
 import httpx
 import msgspec
-import psutil
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.databases import DATABASES, start_database
 from benchmarks.datasets import build
 from benchmarks.load import Dump, create_schema
-from benchmarks.processes import machine, process_tree
+from benchmarks.processes import machine, resident_memory
 from benchmarks.services import RoostService, versions
 from tests.support import world
 from tests.support.hostile.attacks import ATTACKS, Target
@@ -122,20 +121,10 @@ class MemoryWatch:
 
     def _run(self) -> None:
         while not self._stop.wait(0.02):
-            self.peak = max(self.peak, largest_resident(self._service.process_id))
+            self.peak = max(self.peak, resident_memory(self._service.process_id))
             if self.peak > MEMORY_MEGABYTES_MAX * 1_000_000 and not self.killed:
                 self.killed = True
                 self._service.kill()
-
-
-def largest_resident(process_id: int) -> int:
-    found = [0]
-    try:
-        for process in process_tree(process_id):
-            found.append(process.memory_info().rss)
-    except psutil.Error:
-        pass
-    return max(found)
 
 
 def be_neighbour(port: int, seconds_max: float, pipe: Pipe) -> None:
@@ -162,7 +151,7 @@ def _delays(samples: Sequence[Sample]) -> Delays:
 
 def measure(key: str, service: AttackedService, target: Target) -> Measurement:
     title, attack = ATTACKS[key]
-    memory_before = largest_resident(service.process_id)
+    memory_before = resident_memory(service.process_id)
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(

@@ -120,6 +120,64 @@ class ExtensionsResult(msgspec.Struct, frozen=True, kw_only=True):
     timings: dict[str, Timing]
 
 
+class BulkRead(msgspec.Struct, frozen=True, kw_only=True):
+    """One list, read to its end through pages."""
+
+    pages: int
+    entries: int
+    answer_bytes: int
+    seconds: float
+    cpu_service: float  # seconds, like the next
+    cpu_database: float
+
+
+class SingleReads(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of request that the reference needs: how many, and how long each takes."""
+
+    count: int
+    sample: int  # how many were measured
+    mean_ms: float
+
+    @property
+    def seconds(self) -> float:
+        return self.count * self.mean_ms / 1000
+
+
+class BulkReadsResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything in a cloud: from roost through pages, from the reference one by one."""
+
+    dataset: str
+    database: str
+    providers: int
+    allocations: int
+    page_size: int
+    reads: dict[str, BulkRead]  # by list
+    memory_before: int  # of the worker, in bytes
+    memory_peak: int
+    # A client that searches and claims, by kind of request.
+    neighbour_alone: dict[str, Timing]
+    neighbour_beside: dict[str, Timing]
+    reference: dict[str, SingleReads] = {}  # by kind of request
+    # Whether both services say the same of a sample; empty if they do, or were not compared.
+    difference: str = ""
+
+    @property
+    def seconds(self) -> float:
+        return sum(read.seconds for read in self.reads.values())
+
+    @property
+    def pages(self) -> int:
+        return sum(read.pages for read in self.reads.values())
+
+    @property
+    def reference_requests(self) -> int:
+        return sum(single.count for single in self.reference.values())
+
+    @property
+    def reference_seconds(self) -> float:
+        return sum(single.seconds for single in self.reference.values())
+
+
 class Results(msgspec.Struct, kw_only=True):
     machine: str
     versions: dict[str, str]
@@ -127,6 +185,7 @@ class Results(msgspec.Struct, kw_only=True):
     growth: list[GrowthResult] = []
     contention: list[ContentionResult] = msgspec.field(default_factory=list, name="crowds")
     extensions: list[ExtensionsResult] = msgspec.field(default_factory=list, name="beyond")
+    bulk_reads: list[BulkReadsResult] = []
     # The memory of a worker that serves an empty cloud.
     memory_empty: int = 0
 
@@ -144,6 +203,7 @@ class Results(msgspec.Struct, kw_only=True):
         kept = [one for one in self.contention if one.database not in measured]
         self.contention = [*kept, *more.contention]
         self.extensions += more.extensions
+        self.bulk_reads += more.bulk_reads
         self.memory_empty = more.memory_empty or self.memory_empty
 
     def save(self, path: Path) -> None:

@@ -6,6 +6,7 @@ from benchmarks.contention import CASES as CONTENTION_CASES
 from benchmarks.extensions import CASES as EXTENSION_CASES
 from benchmarks.requests import PLACEMENT_TITLE, cases_for
 from benchmarks.results import (
+    BulkReadsResult,
     ContentionPoint,
     ContentionResult,
     DatasetResult,
@@ -160,6 +161,45 @@ def extensions_table(result: ExtensionsResult) -> Table:
         f"Beyond the API: roost alone, one worker, {result.hosts:,} hosts "
         f"({result.providers:,} providers), {result.database}",
         ("request", "p50, p95 ms", "CPU ms", "CPU of its search"),
+        rows,
+    )
+
+
+def bulk_reads_table(result: BulkReadsResult) -> Table:
+    """The whole cloud from both services, and what the worker and its neighbour notice of it."""
+    rows: list[tuple[str, ...]] = []
+    for name, read in result.reads.items():
+        title = f"roost: {read.entries:,} {name}, {read.answer_bytes / 1e6:,.0f} MB"
+        cpu = f"{number(read.cpu_service)} + {number(read.cpu_database)}"
+        rows.append((title, f"{read.pages:,}", number(read.seconds), cpu, NOTHING))
+    rows.append(("roost: everything", f"{result.pages:,}", number(result.seconds), "", "1x"))
+    for kind, single in result.reference.items():
+        title = f"reference: {kind}, {number(single.mean_ms)} ms each"
+        rows.append((title, f"{single.count:,}", number(single.seconds), NOTHING, NOTHING))
+    if result.reference:
+        count, seconds = result.reference_requests, result.reference_seconds
+        ratio = times(seconds / result.seconds)
+        rows.append(("reference: everything", f"{count:,}", number(seconds), "", ratio))
+    return Table(
+        f"Everything in {result.dataset}, {result.database}: {result.providers:,} providers, "
+        f"{result.allocations:,} allocations",
+        ("", "requests", "seconds", "CPU s", "time"),
+        rows,
+    )
+
+
+def bulk_neighbour_table(result: BulkReadsResult) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for kind in result.neighbour_alone:
+        timings = (result.neighbour_alone[kind], result.neighbour_beside.get(kind))
+        rows.append(
+            (f"neighbour: {kind}, p50 / p95 ms", *(timing_cells(one)[0] for one in timings))
+        )
+    before, peak = (f"{each / 1e6:,.0f}" for each in (result.memory_before, result.memory_peak))
+    rows.append(("memory of the worker, MB; at most while it is read", before, peak))
+    return Table(
+        f"Beside it, {result.database}: the worker, and a client that searches and claims",
+        ("", "before, alone", "while everything is read"),
         rows,
     )
 

@@ -21,6 +21,10 @@ _AGGREGATES = (
     "five statements (guard, delete, insert, change record, writer's row), and a third of its time "
     "is in the database"
 )
+_EVERYTHING = (
+    "roost and the database take 3 s of processor time each for the consumers. The next chunk is "
+    "read while one is written, but the two overlap only in part"
+)
 REASONS: dict[str, str] = {
     "candidates, limit 10-1000, cloud-1000, PostgreSQL": _ON_POSTGRESQL,
     "candidates without limit, cloud-1000, PostgreSQL": _ON_POSTGRESQL,
@@ -30,9 +34,12 @@ REASONS: dict[str, str] = {
     ),
     "PUT inventories, traits, aggregates; reshaper, MariaDB": _AGGREGATES,
     "PUT inventories, traits, aggregates; reshaper, PostgreSQL": _AGGREGATES,
+    "everything in cloud-10000 through pages, MariaDB": _EVERYTHING,
+    "everything in cloud-10000 through pages, PostgreSQL": _EVERYTHING,
 }
 
 START_PROVIDERS = 100_000
+BULK_DATASET = "cloud-10000"
 MEMORY_BASE = 60_000_000
 
 # Smaller differences are within the noise of the measurement.
@@ -75,7 +82,11 @@ def placement_ratio(result: DatasetResult) -> float | None:
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    return [*_dataset_verdicts(results), *_growth_verdicts(results)]
+    return [
+        *_dataset_verdicts(results),
+        *_growth_verdicts(results),
+        *_bulk_verdicts(results),
+    ]
 
 
 def _dataset_verdicts(results: Results) -> Iterator[Verdict]:
@@ -148,6 +159,27 @@ def _growth_verdicts(results: Results) -> Iterator[Verdict]:
         (3, "proportional to the change"),
         (1.5, ""),
     )
+
+
+def _bulk_verdicts(results: Results) -> Iterator[Verdict]:
+    for result in results.bulk_reads:
+        if result.dataset != BULK_DATASET:
+            continue
+        yield _at_most(
+            f"everything in {result.dataset} through pages, {result.database}",
+            f"{result.seconds:.1f} s",
+            result.seconds,
+            (5, "5 s"),
+            (3, "3 s"),
+        )
+        grown = result.memory_peak - result.memory_before
+        yield _at_most(
+            f"memory that it adds to the worker, {result.database}",
+            f"{grown / 1e6:.0f} MB",
+            grown,
+            (50_000_000, "50 MB"),
+            (25_000_000, "25 MB"),
+        )
 
 
 def start_point(points: list[GrowthResult]) -> GrowthResult:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import certificate_authorities
 from tests.support.database_servers import DATABASES, SERVERS, MariaDB, PostgreSQL
 
 # What --fast leaves out.
@@ -27,6 +28,7 @@ PATH_MARKS = {
     "generated": "process",
     "hostile/service": "process",
     "keystone": "process",
+    "nova_drivers": "process",
     "stateful": "slow",
     "suites": "process",
 }
@@ -41,6 +43,9 @@ FIXTURE_MARKS = {
 DATABASE_FIXTURES = ("database", "database_url", "every_subject", "subject")
 
 START_EVENTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")
+
+
+certificate_authorities.read_once()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -92,8 +97,8 @@ def marks_of(item: pytest.Item) -> set[str]:
     parameters: dict[str, Any] = callspec.params if callspec else {}
     if any(parameters.get(name) in SERVERS for name in DATABASE_FIXTURES):
         marks.add("server")
-    # The fixture of tests/client, which starts a server for one of its parameters.
-    if parameters.get("client") == "http":
+    # The fixture of tests/client, which starts a server for all but one of its parameters.
+    if parameters.get("client", "direct") != "direct":
         marks.add("process")
     return marks
 

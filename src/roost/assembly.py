@@ -6,7 +6,7 @@ The command line, the WSGI object and the client without a server all start here
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import msgspec
@@ -15,10 +15,11 @@ from roost.api import probes
 from roost.api.application import create_application
 from roost.api.http import error_response, error_table
 from roost.api.http.messages import Application, Environ, StartResponse
-from roost.errors import Unavailable
+from roost.errors import NoTables, Unavailable
 from roost.health.configuration import check_configuration, log_outcomes
 from roost.observe import logs
-from roost.service.service import Roost
+from roost.progress import SILENT, LineView, Progress, drawn
+from roost.service.service import Roost, ShowProgress, show_nothing
 from roost.settings import (
     DATABASE,
     DatabaseSettings,
@@ -29,6 +30,7 @@ from roost.settings import (
 )
 from roost.store import standard_names
 from roost.store.adoption.adopt import IncompleteIds
+from roost.store.connection.database_url import missing_file
 from roost.store.connection.engine import use_write_ahead_log
 from roost.store.connection.shown_url import database_name
 from roost.store.connection.url_parameters import InvalidDatabaseUrl
@@ -45,13 +47,16 @@ def build_application(
     auth_strategy: str | None = None,
     sync: bool | None = None,
     stopping: threading.Event | None = None,
+    show_progress: ShowProgress = show_nothing,
+    load_at_start: bool = False,
 ) -> Application:
     """The whole service as one WSGI application.
 
     Without `settings` the configuration is read; `database_url` and `auth_strategy` override it.
     The first request that needs the tables creates or migrates them, if `sync` says so, or
     [placement_database]sync_on_startup, or if no database is configured and roost uses its
-    embedded one. Requests that wait for events end when the server sets `stopping`.
+    embedded one. Requests that wait for events end when the server sets `stopping`. The index is
+    loaded with the first request that needs it, or with `load_at_start` beside the caller.
     """
     if settings is None:
         named = {} if database_url is None else {(DATABASE, "connection"): database_url}
@@ -61,16 +66,35 @@ def build_application(
     if sync is None:
         sync = settings.database.sync_on_startup
     settings = settings.on_database(database_url)
-    return create_application(_open(settings, sync=sync, stopping=stopping))
+    roost = _open(settings, sync=sync, stopping=stopping, show_progress=show_progress)
+    if load_at_start:
+        threading.Thread(target=_load, args=[roost], name="load at start", daemon=True).start()
+    return create_application(roost)
+
+
+def _load(roost: Roost) -> None:
+    try:
+        roost.open()
+        roost.catch_up()
+    except Exception as error:
+        # The first request tries again.
+        LOG.warning("the index could not be loaded at start: %s", error)
 
 
 @contextmanager
-def open_application(settings: Settings, *, sync: bool) -> Iterator[Application]:
-    """The service in this process, for the duration of the block; closes its connections."""
-    roost = _open(settings, sync=sync)
+def open_application(
+    settings: Settings, *, sync: bool, progress: Progress = SILENT
+) -> Iterator[Application]:
+    """The service in this process, for the duration of the block; closes its connections.
+
+    Raises `Unavailable` if the database cannot be used. Without `sync` a SQLite file that does not
+    exist is not created.
+    """
+    if not sync and missing_database(settings) is not None:
+        raise NoTables
+    roost = _open(settings, sync=sync, show_progress=lambda: nullcontext(progress))
     try:
-        if sync:
-            roost.open()
+        roost.open()
         yield create_application(roost)
     finally:
         roost.close()
@@ -84,19 +108,24 @@ def incomplete_ids(settings: Settings) -> IncompleteIds:
 
 
 def _open(
-    settings: Settings, *, sync: bool | None, stopping: threading.Event | None = None
+    settings: Settings,
+    *,
+    sync: bool | None,
+    stopping: threading.Event | None = None,
+    show_progress: ShowProgress,
 ) -> Roost:
     store = open_store(settings)
     sync = settings.database.connection is None if sync is None else sync
 
     def prepare() -> None:
-        if sync:
-            migrate.sync(store.engine, incomplete_ids(settings))
-        standard_names.synchronise(store)
+        with show_progress() as progress:
+            if sync:
+                migrate.sync(store.engine, incomplete_ids(settings), progress)
+            standard_names.synchronise(store, progress)
         # It may have been lost with a copy of the file.
         use_write_ahead_log(store.engine)
 
-    return Roost(store, settings, prepare, stopping)
+    return Roost(store, settings, prepare, stopping, show_progress)
 
 
 def open_store(settings: Settings) -> Store:
@@ -105,8 +134,20 @@ def open_store(settings: Settings) -> Store:
     if database.connection is None:
         # Only the folder of the default path is created; a configured path must exist.
         _make_folder(embedded_database_path().parent)
-    try:
+    with _named_setting(settings):
         return _open_store(settings.database_url, database)
+
+
+def missing_database(settings: Settings) -> str | None:
+    """The SQLite file of these settings, if it does not exist: opening the store creates it."""
+    with _named_setting(settings):
+        return missing_file(settings.database_url)
+
+
+@contextmanager
+def _named_setting(settings: Settings) -> Iterator[None]:
+    try:
+        yield
     except InvalidDatabaseUrl as error:
         shown = database_name(settings.database_url)
         raise SettingsError(f"[placement_database]connection = {shown}: {error}") from error
@@ -141,7 +182,12 @@ def build_configured(load: Callable[[], Settings] = load_settings) -> Applicatio
     settings = load()
     logs.configure(settings)
     log_outcomes(check_configuration(settings))
-    return build_application(settings=settings)
+    return build_application(settings=settings, show_progress=log_progress)
+
+
+def log_progress() -> AbstractContextManager[Progress]:
+    """Progress as lines of the log."""
+    return drawn(LineView(LOG.info))
 
 
 class LazyApplication:
@@ -157,15 +203,23 @@ class LazyApplication:
         self._application: Application | None = None
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        try:
+            application = self._application or self._built()
+        except Exception as error:
+            return self._answer_unbuilt(error, environ, start_response)
+        return application(environ, start_response)
+
+    def build_now(self) -> None:
+        """Build it without a request. If that fails, the first request tries again."""
+        with suppress(Exception):
+            self._built()
+
+    def _built(self) -> Application:
         # Threads that arrive at the same time wait for the first one to build.
-        if self._application is None:
-            with self._lock:
-                if self._application is None:
-                    try:
-                        self._application = self._build()
-                    except Exception as error:
-                        return self._answer_unbuilt(error, environ, start_response)
-        return self._application(environ, start_response)
+        with self._lock:
+            if self._application is None:
+                self._application = self._build()
+            return self._application
 
     def _answer_unbuilt(
         self, error: Exception, environ: Environ, start_response: StartResponse

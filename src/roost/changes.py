@@ -20,6 +20,8 @@ UsageRow = tuple[int, int, int]
 TraitRow = tuple[int, int]
 # provider id, aggregate UUID as stored; in the order in which the aggregates were first named
 AggregateRow = tuple[int, str]
+# id of a hold, id of the root of the tree, seconds
+HoldRow = tuple[str, int, float]
 # id, name, modified
 NameRow = tuple[int, str, float]
 
@@ -82,6 +84,9 @@ class Changes(Value, frozen=True, kw_only=True):
     class_ids: frozenset[int] = frozenset()  # read again; those not in `rows` were deleted
     trait_ids: frozenset[int] = frozenset()  # read again; those not in `rows` were deleted
     rows: Rows = Rows()
+    # Trees that are held, which concerns claims and not the index.
+    holds: Sequence[HoldRow] = ()
+    ended_holds: Sequence[str] = ()  # ids
 
     def __bool__(self) -> bool:
         return bool(

@@ -17,7 +17,8 @@
     │   ├── InventoryNotFound
     │   ├── ResourceClassNotFound
     │   ├── TraitNotFound
-    │   └── ConsumerNotFound
+    │   ├── ConsumerNotFound
+    │   └── HoldNotFound
     ├── Conflict                      the request conflicts with the present state
     │   ├── ConcurrentUpdate          other writers were first, and retries did not help
     │   ├── ProviderGenerationConflict
@@ -33,11 +34,13 @@
     │   ├── MissingInventory          an allocation of a class that its provider does not have
     │   ├── NoCandidates              there is no place for all of the consumers
     │   ├── KeyReused                 another request had the same idempotency key
+    │   ├── HoldTooSoon               the tree is held already, or rests after a hold
     │   ├── ConstraintViolated        an allocation against min_unit, max_unit or step_size
     │   └── CapacityExceeded          an allocation of more than is free
     ├── TooManyLongRequests           others that take long have to end first
     ├── PositionGone                  the feed no longer reaches back to a position
     └── Unavailable                   the database cannot be reached or used now
+        ├── NoTables                  nobody has made the tables yet
         └── TooManyWatchers           the limit of clients that wait for events is reached
 
 Existing clients match on some of these sentences, so the wording is part of the API. The HTTP
@@ -47,6 +50,7 @@ layer maps classes to statuses and codes in one table (`api/http/error_table.py`
 from collections.abc import Iterable
 
 from roost.quoting import quote, quote_names
+from roost.suggestions import suggest
 
 
 class RoostError(Exception):
@@ -57,25 +61,46 @@ class RoostError(Exception):
         super().__init__(message or type(self).__doc__)
 
 
+class _Named(RoostError):
+    """Something about one name."""
+
+    sentence: str
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(self.sentence.format(quote(name)))
+
+
 class BadRequest(RoostError):
     """The request is wrong as it stands."""
 
 
-class UnknownResourceClass(BadRequest):
-    """The request names resource classes that do not exist."""
+class _UnknownNames(BadRequest):
+    """The request names something that does not exist. `known` are the names that do."""
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self.names = tuple(sorted(names))
-        super().__init__(f"No such resource class {quote_names(self.names)}.")
+    sentence: str
 
-
-class UnknownTrait(BadRequest):
-    """The request names traits that do not exist."""
-
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: Iterable[str], known: Iterable[str] = ()) -> None:
         self.names = tuple(sorted(names))
         self.listed = quote_names(self.names)
-        super().__init__(f"No such trait(s): {self.listed}.")
+        self._known = known
+        super().__init__(self.sentence.format(self.listed))
+
+    @property
+    def with_suggestion(self) -> str:
+        return suggest(str(self), self.names, self._known)
+
+
+class UnknownResourceClass(_UnknownNames):
+    """The request names resource classes that do not exist."""
+
+    sentence = "No such resource class {}."
+
+
+class UnknownTrait(_UnknownNames):
+    """The request names traits that do not exist."""
+
+    sentence = "No such trait(s): {}."
 
 
 class UnknownProvider(BadRequest):
@@ -134,22 +159,22 @@ class InventoryNotFound(NotFound):
         )
 
 
-class ResourceClassNotFound(NotFound):
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"No such resource class {quote(name)}.")
+class ResourceClassNotFound(_Named, NotFound):
+    sentence = "No such resource class {}."
 
 
-class TraitNotFound(NotFound):
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"No such trait(s): {quote(name)}.")
+class TraitNotFound(_Named, NotFound):
+    sentence = "No such trait(s): {}."
 
 
 class ConsumerNotFound(NotFound):
     def __init__(self, uuid: str) -> None:
         self.uuid = uuid
         super().__init__(f"No allocations for consumer '{quote(uuid)}'")
+
+
+class HoldNotFound(_Named, NotFound):
+    sentence = "No hold {} found: it may have ended."
 
 
 class Conflict(RoostError):
@@ -171,10 +196,7 @@ class ProviderGenerationConflict(Conflict):
 
 
 class ConsumerGenerationConflict(Conflict):
-    """A write carried a generation of a consumer that is no longer the current one.
-
-    `None` stands for a consumer that does not exist.
-    """
+    """A write carried an outdated generation of a consumer; None: it does not exist."""
 
     def __init__(self, consumer_uuid: str, expected: int | None, current: int | None) -> None:
         self.consumer_uuid = consumer_uuid
@@ -206,22 +228,12 @@ class InventoryExists(Conflict):
         )
 
 
-class ProviderInUse(Conflict):
-    def __init__(self, provider_uuid: str) -> None:
-        self.provider_uuid = provider_uuid
-        super().__init__(
-            f"Unable to delete resource provider {provider_uuid}: "
-            "Resource provider has allocations."
-        )
+class ProviderInUse(_Named, Conflict):
+    sentence = "Unable to delete resource provider {}: Resource provider has allocations."
 
 
-class ProviderHasChildren(Conflict):
-    def __init__(self, provider_uuid: str) -> None:
-        self.provider_uuid = provider_uuid
-        super().__init__(
-            f"Unable to delete parent resource provider {provider_uuid}: "
-            "It has child resource providers."
-        )
+class ProviderHasChildren(_Named, Conflict):
+    sentence = "Unable to delete parent resource provider {}: It has child resource providers."
 
 
 class ProviderExists(Conflict):
@@ -233,51 +245,44 @@ class ProviderExists(Conflict):
         super().__init__(f"Conflicting resource provider {field}: {value} already exists.")
 
 
-class ResourceClassExists(Conflict):
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"Resource class already exists: {name}")
+class ResourceClassExists(_Named, Conflict):
+    sentence = "Resource class already exists: {}"
 
 
-class ResourceClassInUse(Conflict):
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"Cannot delete resource class {name}. Class is in use in inventory.")
+class ResourceClassInUse(_Named, Conflict):
+    sentence = "Cannot delete resource class {}. Class is in use in inventory."
 
 
-class TraitInUse(Conflict):
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"The trait {name} is in use by a resource provider.")
+class TraitInUse(_Named, Conflict):
+    sentence = "The trait {} is in use by a resource provider."
 
 
-class MissingInventory(Conflict):
+_NOT_ALLOCATED = (
+    "Unable to create allocation for '{}' on resource provider '{}'. The requested amount would "
+)
+
+
+class _AllocationRefused(Conflict):
+    """An allocation that a provider cannot give."""
+
+    sentence: str
+
     def __init__(self, resource_class: str, provider_uuid: str) -> None:
         self.resource_class = resource_class
         self.provider_uuid = provider_uuid
-        super().__init__(
-            f"Inventory for '{resource_class}' on resource provider '{provider_uuid}' invalid."
-        )
+        super().__init__(self.sentence.format(resource_class, provider_uuid))
 
 
-class ConstraintViolated(Conflict):
-    def __init__(self, resource_class: str, provider_uuid: str) -> None:
-        self.resource_class = resource_class
-        self.provider_uuid = provider_uuid
-        super().__init__(
-            f"Unable to create allocation for '{resource_class}' on resource provider "
-            f"'{provider_uuid}'. The requested amount would violate inventory constraints."
-        )
+class MissingInventory(_AllocationRefused):
+    sentence = "Inventory for '{}' on resource provider '{}' invalid."
 
 
-class CapacityExceeded(Conflict):
-    def __init__(self, resource_class: str, provider_uuid: str) -> None:
-        self.resource_class = resource_class
-        self.provider_uuid = provider_uuid
-        super().__init__(
-            f"Unable to create allocation for '{resource_class}' on resource provider "
-            f"'{provider_uuid}'. The requested amount would exceed the capacity."
-        )
+class ConstraintViolated(_AllocationRefused):
+    sentence = _NOT_ALLOCATED + "violate inventory constraints."
+
+
+class CapacityExceeded(_AllocationRefused):
+    sentence = _NOT_ALLOCATED + "exceed the capacity."
 
 
 class NoCandidates(Conflict):
@@ -286,20 +291,19 @@ class NoCandidates(Conflict):
     def __init__(self, count: int, found: int) -> None:
         self.count = count
         self.found = found
-        if not found:
-            reason = "nothing has room for what is asked for"
-        else:
+        reason = "nothing has room for what is asked for"
+        if found:
             reason = f"no {count} of the {found} candidates found can be had together"
         super().__init__(f"Unable to place {count} consumer(s): {reason}.")
 
 
 class KeyReused(Conflict):
-    """An idempotency key came back with another request than the one it was first used for."""
+    """The idempotency_key was used before, for a request with another body. Use a new one."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "The idempotency_key was used before, for a request with another body. Use a new one."
-        )
+
+class HoldTooSoon(Conflict):
+    def __init__(self, root_uuid: str, seconds: float) -> None:
+        super().__init__(f"The tree {root_uuid} cannot be held again for up to {seconds:.1f} s.")
 
 
 class SearchTooHard(BadRequest):
@@ -336,6 +340,10 @@ class PositionGone(RoostError):
 
 class Unavailable(RoostError):
     """The database cannot be used just now."""
+
+
+class NoTables(Unavailable):
+    """The database has no tables yet: run `roost db sync`."""
 
 
 class TooManyWatchers(Unavailable):

@@ -4,7 +4,7 @@ Providers are named by UUID, resource classes and traits by name. Ids of the tab
 store, rows of the index in the index.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 
@@ -124,6 +124,58 @@ class InventoryChange(Value, frozen=True, kw_only=True):
 
 # ---------------------------------------------------------------------------------------------
 # Results of reads
+
+# The fields of an inventory in their order.
+InventoryFields = tuple[int, int, int, int, int, float]
+
+
+class InventoryColumn(Value, frozen=True, kw_only=True):
+    """The inventories of one class that some providers have."""
+
+    resource_class: str
+    providers: Sequence[int]  # the numbers of the providers that have one, ascending
+    inventories: Iterable[InventoryFields]  # of each of them; can be read only once
+    used: Sequence[int]
+
+
+class ProviderColumns(Value, frozen=True, kw_only=True):
+    """What some providers have, column by column: objects for each would take most of the time."""
+
+    uuids: Sequence[str]
+    names: Sequence[str]
+    generations: Sequence[int]
+    parents: Sequence[str | None]
+    roots: Sequence[str]
+    # Numbers of sets, which whoever gave the columns knows. Many providers have the same.
+    trait_sets: Sequence[int]
+    aggregate_sets: Sequence[int]
+    inventories: Sequence[InventoryColumn]  # in the order of class ids
+
+
+class ClassSummary(msgspec.Struct, frozen=True):
+    """What some providers have of one class together."""
+
+    total: int
+    reserved: int
+    capacity: int
+    used: int
+    free: int  # the sum of what each has free; one that is over-used has nothing free
+    providers: int  # how many have an inventory of it
+
+
+class GroupSummary(Value, frozen=True, kw_only=True):
+    """What some providers have."""
+
+    providers: int
+    trees: int  # how many they are from
+    resources: Mapping[str, ClassSummary]  # by resource class, in the order of class ids
+
+
+class Summary(GroupSummary, frozen=True, kw_only=True):
+    """What all providers have."""
+
+    aggregates: Mapping[str, GroupSummary] | None = None  # by canonical UUID; None: not asked for
+    traits: Mapping[str, GroupSummary] | None = None  # by name
 
 
 class ProviderInventories(Value, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ There are no microversions here: a field that the client's version does not have
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 
 from roost.model import Value
@@ -123,6 +124,30 @@ class ProviderQuery(Value, frozen=True, kw_only=True):
     uuid: str | None = None
     name: str | None = None
     in_tree: str | None = None
+    tree: str | None = None  # as `in_tree`, but a provider has this UUID, or the query is refused
     resources: Mapping[str, int] = {}
     traits: TraitRule = TraitRule()
     aggregates: AggregateRule = AggregateRule()
+
+
+class Page(Value, frozen=True, kw_only=True):
+    """A part of a list in the order of ids, which is that of creation."""
+
+    limit: int | None = None  # how many entries at most; None: all
+    after: int = 0  # the id of the last entry of the page before
+
+
+class ConsumerQuery(Value, frozen=True, kw_only=True):
+    """Which consumers to list: those that meet every rule.
+
+    One allocation must meet all rules about allocations. A consumer is then listed with all that it
+    holds.
+    """
+
+    provider_uuids: frozenset[str] | None = None  # rules about allocations: of one of these,
+    tree_uuid: str | None = None  # of the tree that this provider is in,
+    resource_class: str | None = None  # of this class
+    project_id: str | None = None
+    user_id: str | None = None
+    consumer_type: str | None = None  # UNKNOWN_CONSUMER_TYPE: those without one
+    changed_before: datetime | None = None  # in UTC, without a zone

@@ -252,7 +252,7 @@ def adopt(url: str) -> Side:
 def findings(url: str) -> list[Finding]:
     """What `roost db check` finds: whether the index differs from the tables, among others."""
     store = Store.open(url)
-    found = check(store, lambda _: None)
+    found = check(store)
     store.dispose()
     return found
 

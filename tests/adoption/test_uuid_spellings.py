@@ -150,7 +150,7 @@ def test_all_spellings_are_adopted(database_url: str, tmp_path: Path) -> None:
     assert put_three_spellings(client, RACK.replace("a", "f")) == spellings_shown
     check_consumers(client, database_url)
     store = Store.open(database_url)
-    assert check(store, lambda step: None) == []
+    assert check(store) == []
     store.dispose()
 
 

@@ -76,6 +76,15 @@ def graphics(tree: ProviderTree, nodename: str, allocations: dict[str, Any] | No
             record["allocations"][tree.data(name).uuid] = {"resources": {"VGPU": amount}}
 
 
+def totals(tree: ProviderTree) -> dict[str, dict[str, int]]:
+    """Name -> class -> total, parents first."""
+    data = [tree.data(uuid) for uuid in tree.get_provider_uuids()]
+    return {
+        each.name: {name: fields["total"] for name, fields in each.inventory.items()}
+        for each in data
+    }
+
+
 def delete_everything(client: Client) -> None:
     providers = client.providers()
     for provider in providers:

@@ -94,6 +94,65 @@ class MachineFolder:
             self.write(f"/sys/block/{name}/device/model", "a disk")
 
 
+class Cgroups:
+    """The cgroups of a machine, in one of the two versions."""
+
+    def __init__(self, machine: MachineFolder, version: int, cpus: str, nodes: str) -> None:
+        self._machine = machine
+        self._version = version
+        self._folder = "/sys/fs/cgroup/cpuset" if version == 1 else "/sys/fs/cgroup"
+        if version == 1:
+            # The hierarchies of other controllers, and of systemd, limit no processors.
+            machine.write("/sys/fs/cgroup/memory/machine.slice/cgroup.procs")
+            machine.write("/sys/fs/cgroup/unified/cgroup.controllers")
+        else:
+            machine.write("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids")
+        self.add("", cpus, nodes)
+
+    def add(self, path: str, cpus: str = "", nodes: str = "", *, process: int | None = None) -> str:
+        """A cgroup. Without processors, version 2 shows those of its parent as effective."""
+        folder = f"{self._folder}/{path}".rstrip("/")
+        threads = "" if process is None else process
+        self._machine.write(f"{folder}/cgroup.procs", threads)
+        if self._version == 1:
+            self._machine.write(f"{folder}/tasks", threads)
+            self._machine.write(f"{folder}/cpuset.cpus", cpus)
+            self._machine.write(f"{folder}/cpuset.effective_cpus", cpus)
+            self._machine.write(f"{folder}/cpuset.mems", nodes)
+            self._machine.write(f"{folder}/cpuset.effective_mems", nodes)
+            return path
+        self._machine.write(f"{folder}/cgroup.threads", threads)
+        for name, value in (("cpus", cpus), ("mems", nodes)):
+            if path:
+                self._machine.write(f"{folder}/cpuset.{name}", value)
+            if value:
+                self._machine.write(f"{folder}/cpuset.{name}.effective", value)
+        return path
+
+    def domain(
+        self,
+        number: int,
+        uuid: str,
+        vcpus: list[str],
+        nodes: str,
+        *,
+        emulator: str,
+        folder: str = "libvirt/",
+    ) -> None:
+        """A domain of libvirt as nova starts it; its cgroup has the name but not the UUID."""
+        process = 4000 + number
+        scope = f"machine.slice/machine-qemu\\x2d{number}\\x2dinstance\\x2d{number:08x}.scope"
+        self.add("machine.slice")
+        self.add(scope)
+        self.add(f"{scope}/{folder}".rstrip("/"), "", nodes)
+        self.add(f"{scope}/{folder}emulator", emulator, nodes, process=process)
+        for position, cpus in enumerate(vcpus):
+            self.add(f"{scope}/{folder}vcpu{position}", cpus, nodes, process=process)
+        words = ["/usr/bin/qemu-system-x86_64", "-name", f"guest=instance-{number:08x}"]
+        words += ["-smp", str(len(vcpus)), "-uuid", uuid, "-no-user-config"]
+        self._machine.write(f"/proc/{process}/cmdline", "\0".join(words))
+
+
 CPUS = "/sys/devices/system/cpu"
 NODES = "/sys/devices/system/node"
 PCI = "/sys/bus/pci/devices"

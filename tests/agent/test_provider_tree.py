@@ -41,7 +41,7 @@ def test_parents_come_before_children(tree):
     assert tree.get_provider_uuids() == [HOST, NUMA0, NIC, NUMA1, POOL]
     assert tree.get_provider_uuids("numa0") == [NUMA0, NIC]
     assert tree.get_provider_uuids_in_tree("nic") == [HOST, NUMA0, NIC, NUMA1]
-    assert tree.roots == [HOST, POOL]
+    assert [(root.name, root.uuid) for root in tree.roots] == [("host", HOST), ("pool", POOL)]
 
 
 def test_a_child_gets_a_uuid_of_its_own(tree):
@@ -77,7 +77,7 @@ def test_reparent_moves_the_subtree(tree):
     assert tree.get_provider_uuids("host") == [HOST, NUMA1, NUMA0, NIC]
     tree.reparent("numa0", None)
     assert tree.data("nic").root_uuid == NUMA0
-    assert NUMA0 in tree.roots
+    assert tree.data("numa0") in tree.roots
 
 
 def test_a_rename_keeps_the_uuid(tree):
@@ -95,6 +95,7 @@ def test_a_rename_keeps_the_uuid(tree):
         (lambda tree: tree.new_root("other", HOST), DuplicateProvider, HOST),
         (lambda tree: tree.new_child("nic", "numa1", uuid=NIC), DuplicateProvider, "of numa0"),
         (lambda tree: tree.new_child("new", "nobody"), NoSuchProvider, "nobody"),
+        (lambda tree: tree.new_child(POOL, "host"), DuplicateProvider, "the UUID of pool"),
         (lambda tree: tree.rename("nic", "pool"), DuplicateProvider, "pool"),
         (lambda tree: tree.reparent("host", "nic"), ProviderLoop, "nic"),
         (lambda tree: tree.reparent("host", "host"), ProviderLoop, "host"),
@@ -194,6 +195,30 @@ def test_an_inventory_has_the_defaults_of_the_api(tree):
     assert tree.has_inventory_changed("host", {})
     assert tree.has_inventory("host")
     assert not tree.has_inventory("nic")
+
+
+def test_what_a_driver_leaves_out_of_an_inventory_is_not_changed(tree):
+    """An operator reserves devices by hand. Nova relies on it that they stay reserved."""
+    tree.update_inventory("nic", {"VF": {"total": 8, "reserved": 6, "allocation_ratio": 1.5}})
+    assert not tree.has_inventory_changed("nic", {"VF": {"total": 8}})
+    assert not tree.update_inventory("nic", {"VF": {"total": 8}})
+    assert tree.update_inventory("nic", {"VF": {"total": 4}, "PF": {"total": 1}})
+    inventory = tree.data("nic").inventory
+    assert (inventory["VF"]["reserved"], inventory["VF"]["allocation_ratio"]) == (4, 1.5)
+    assert tree.update_inventory("nic", {"VF": {"total": 4, "reserved": 0}})
+    assert tree.data("nic").inventory == {
+        "VF": {**inventory["VF"], "reserved": 0},
+    }
+
+
+def test_a_sharing_provider_shares_the_classes_that_it_has(tree):
+    tree.update_inventory("host", {"DISK_GB": {"total": 100}})
+    assert not tree.has_sharing_provider("DISK_GB")
+    tree.update_traits("pool", ["MISC_SHARES_VIA_AGGREGATE"])
+    assert not tree.has_sharing_provider("DISK_GB")
+    tree.update_inventory("pool", {"DISK_GB": {"total": 1000}})
+    assert tree.has_sharing_provider("DISK_GB")
+    assert not tree.has_sharing_provider("VCPU")
 
 
 def test_traits_and_aggregates(tree):

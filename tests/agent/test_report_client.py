@@ -1,61 +1,27 @@
 """Reading a tree from the service, and writing it back."""
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import pytest
 
 from roost.agent.provider_tree import ProviderTree
-from roost.agent.report_client import ReportClient
-from roost.agent.tree_update import ReshapeConflict, UpdateFailed
+from roost.agent.report.report_client import ReportClient
+from roost.agent.report.tree_update import ReshapeConflict, UpdateFailed
 from roost.client import Client, Inventory
-from tests.agent.hosts import claim, delete_everything, flat, graphics, inventory, uid
+from tests.agent.hosts import (
+    claim,
+    delete_everything,
+    flat,
+    graphics,
+    inventory,
+    uid,
+)
+from tests.agent.transports import Crash, WithoutExtensions, counting_client_of
 from tests.support.roost_server import RoostServer
 
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
-
-
-class CountingTransport(httpx.HTTPTransport):
-    """Counts requests, and breaks the connection before or after one of the writes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sent: list[str] = []
-        self.cut_before: int | None = None  # the number of a write
-        self.cut_after: int | None = None
-        self.writes = 0
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        self.sent.append(f"{request.method} {request.url.path}")
-        if request.method == "GET":
-            return super().handle_request(request)
-        self.writes += 1
-        if self.writes == self.cut_before:
-            raise Crash
-        response = super().handle_request(request)
-        if self.writes == self.cut_after:
-            response.read()
-            raise Crash
-        return response
-
-    def count(self, method: str) -> int:
-        return sum(line.startswith(method) for line in self.sent)
-
-
-class Crash(Exception):
-    """Stands for the death of the agent."""
-
-
-@contextmanager
-def counting_client_of(server: RoostServer) -> Iterator[tuple[Client, CountingTransport]]:
-    transport = CountingTransport()
-    with Client(server.url, transport=transport) as client:
-        assert client.version
-        transport.sent.clear()
-        yield client, transport
 
 
 def write_flat(client: Client) -> tuple[ReportClient, ProviderTree]:
@@ -81,7 +47,9 @@ def test_a_host_that_exists_is_found(client: Client) -> None:
     host = client.create_provider("host")
     report = ReportClient(client)
     assert report.get_provider_tree_and_ensure_root("host").get_provider_uuids() == [host.uuid]
-    assert report.get_provider_tree_and_ensure_root("other", host.uuid).exists("host")
+    # A driver sees the name that it gave.
+    assert report.get_provider_tree_and_ensure_root("other", host.uuid).exists("other")
+    assert report.last_read_tree().exists("host")
     with pytest.raises(UpdateFailed, match="has this name"):
         report.get_provider_tree_and_ensure_root("host", str(uuid.uuid4()))
 
@@ -98,8 +66,8 @@ def test_only_changes_are_sent(client: Client, agent_server: RoostServer) -> Non
     with counting_client_of(agent_server) as (counting_client, transport):
         report = ReportClient(counting_client)
         tree = report.get_provider_tree_and_ensure_root("host")
-        # One for the root, one for the tree, three for each provider.
-        assert len(transport.sent) == 5
+        # One for the root, one for the tree.
+        assert len(transport.sent) == 2
         transport.sent.clear()
         assert report.update_from_provider_tree(tree) is False
         assert transport.sent == []
@@ -167,7 +135,7 @@ def test_a_change_while_the_tree_is_read_is_not_overwritten(
     [host] = client.providers()
     interferences = ["once"]
 
-    class Interfering(httpx.HTTPTransport):
+    class Interfering(WithoutExtensions):
         def handle_request(self, request: httpx.Request) -> httpx.Response:
             if request.url.path.endswith("/aggregates") and interferences:
                 interferences.pop()
@@ -270,9 +238,14 @@ def test_the_consumers_of_a_tree_are_read(client: Client) -> None:
     here = claim(client, "here", {host: {"VCPU": 1}, storage.uuid: {"DISK_GB": 10}})
     shared = claim(client, "shared", {storage.uuid: {"DISK_GB": 5}})
     claim(client, "there", {far.uuid: {"VCPU": 1}, storage.uuid: {"DISK_GB": 1}})
+    report.get_provider_tree("host")
     found = report.get_allocations_for_provider_tree()
     assert set(found) == {here, shared}
-    assert found[here]["allocations"][storage.uuid] == {"resources": {"DISK_GB": 10}}
+    generation = client.provider(storage.uuid).generation
+    assert found[here]["allocations"][storage.uuid] == {
+        "resources": {"DISK_GB": 10},
+        "generation": generation,
+    }
     assert found[here]["consumer_generation"] == 1
 
 

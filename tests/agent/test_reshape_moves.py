@@ -8,46 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roost.agent.driver import ReshapeNeeded
-from roost.agent.provider_tree import ProviderTree
 from roost.agent.reshape import (
     ReshapeImpossible,
-    find_moves,
-    move_allocations,
     move_inventory,
     rename_class,
 )
 from roost.model import Inventory, fits
-
-
-def holding(**consumers):
-    """Allocations as the agent passes them: consumer -> provider -> class -> amount."""
-    return {
-        name: {
-            "allocations": {uuid: {"resources": dict(held)} for uuid, held in providers.items()},
-            "project_id": "project",
-            "user_id": "user",
-            "consumer_generation": 1,
-        }
-        for name, providers in consumers.items()
-    }
-
-
-def held(allocations):
-    return {
-        name: {uuid: each["resources"] for uuid, each in record["allocations"].items()}
-        for name, record in allocations.items()
-    }
-
-
-def host(inventory, **children):
-    """A root with an inventory, and children with theirs; names are UUIDs."""
-    tree = ProviderTree()
-    tree.new_root("host", "host")
-    tree.update_inventory("host", inventory)
-    for name, fields in children.items():
-        tree.new_child(name, "host", uuid=name)
-        tree.update_inventory(name, fields)
-    return tree
+from tests.agent.settling import held, holding, host
 
 
 def vgpus(*totals, **fields):
@@ -139,10 +106,23 @@ def test_the_search_for_a_way_backtracks():
 def test_a_move_that_does_not_fit_changes_nothing(tree, amount):
     allocations = holding(a={"host": {"VGPU": amount}}, b={"host": {"DISK_GB": 1}})
     before, inventory = copy.deepcopy(allocations), tree.data("host").inventory
-    with pytest.raises(ReshapeImpossible, match=f"VGPU moves from host .* {amount} of consumer a"):
+    with pytest.raises(ReshapeImpossible, match=f"VGPU moves from host .* {amount} .*do not fit"):
         move_inventory(tree, allocations, "VGPU", "host", CARDS)
     assert allocations == before
     assert tree.data("host").inventory == inventory
+
+
+def test_a_refusal_says_if_it_is_the_units_and_if_it_is_certain(monkeypatch):
+    with pytest.raises(ReshapeImpossible, match=r"do not fit .*, but not in units that would do"):
+        move_inventory(
+            vgpus(4, 4, step_size=2), holding(a={"host": {"VGPU": 3}}), "VGPU", "host", CARDS
+        )
+    # Three and two would do, which takes a model.
+    monkeypatch.setattr("roost.agent.reshape.packing.integers.VARIABLES_MAX", 1)
+    with pytest.raises(ReshapeImpossible, match=r"5 .* found no place in a bounded search"):
+        move_inventory(
+            vgpus(4, 3, min_unit=2), holding(a={"host": {"VGPU": 5}}), "VGPU", "host", CARDS
+        )
 
 
 def test_what_a_consumer_holds_of_the_target_counts():
@@ -175,77 +155,6 @@ def test_many_consumers_are_moved():
     move_inventory(tree, allocations, "VGPU", "host", CARDS)
     used = [uuid for providers in held(allocations).values() for uuid in providers]
     assert used.count("gpu0") == used.count("gpu1") == 500
-
-
-# -- several classes onto NUMA nodes
-
-
-def numa_trees():
-    before = host(
-        {"VCPU": {"total": 16}, "MEMORY_MB": {"total": 200}, "SRIOV_NET_VF": {"total": 8}}
-    )
-    after = before.copy()
-    after.update_inventory("host", {})
-    for number in (0, 1):
-        after.new_child(f"numa{number}", "host", uuid=f"numa{number}")
-        inventory = {"VCPU": {"total": 8, "allocation_ratio": 4.0}, "MEMORY_MB": {"total": 100}}
-        after.update_inventory(f"numa{number}", inventory)
-        after.new_child(f"nic{number}", f"numa{number}", uuid=f"nic{number}")
-        after.update_inventory(f"nic{number}", {"SRIOV_NET_VF": {"total": 4}})
-    return before, after
-
-
-def test_what_a_consumer_holds_moves_to_one_numa_node():
-    before, after = numa_trees()
-    allocations = holding(
-        **{
-            f"c{n}": {"host": {"VCPU": 2, "MEMORY_MB": memory, "SRIOV_NET_VF": 1}}
-            for n, memory in enumerate([60, 50, 50, 40])
-        }
-    )
-    moves = find_moves(before, after, "host")
-    assert [move.resource_class for move in moves] == ["MEMORY_MB", "SRIOV_NET_VF", "VCPU"]
-    move_allocations(after, allocations, moves)
-    for providers in held(allocations).values():
-        # Three classes on two providers of one node.
-        assert sorted(name for each in providers.values() for name in each) == [
-            "MEMORY_MB",
-            "SRIOV_NET_VF",
-            "VCPU",
-        ]
-        assert len({uuid[-1] for uuid in providers}) == 1
-
-
-def test_moves_are_found_from_the_difference_of_two_trees():
-    before, after = numa_trees()
-    words = str(find_moves(before, after, "host")[2])
-    assert words == "VCPU moves from host to numa0, numa1"
-    assert find_moves(after, after, "host") == []
-    back = find_moves(after, before, "host")
-    assert {move.sources for move in back} == {("numa0", "numa1"), ("nic0", "nic1")}
-    assert {move.targets for move in back} == {("host",)}
-
-
-def test_a_removed_device_is_no_move():
-    before = host({}, gpu0={"PGPU": {"total": 1}}, gpu1={"PGPU": {"total": 1}})
-    after = before.copy()
-    after.remove("gpu0")
-    assert find_moves(before, after, "host") == []
-
-
-def test_a_move_to_fewer_and_larger_numa_nodes():
-    names = [f"numa{number}" for number in range(4)]
-    before = host({}, **{name: {"VCPU": {"total": 4}} for name in names})
-    after = host({}, **{name: {"VCPU": {"total": 8}} for name in names[:2]})
-    allocations = holding(**{name: {name: {"VCPU": 4}} for name in names})
-    move_allocations(after, allocations, find_moves(before, after, "host"))
-    assert held(allocations)["numa0"] == {"numa0": {"VCPU": 4}}
-    assert sorted(uuid for each in held(allocations).values() for uuid in each) == [
-        "numa0",
-        "numa0",
-        "numa1",
-        "numa1",
-    ]
 
 
 # -- renaming a class

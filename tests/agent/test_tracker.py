@@ -1,17 +1,14 @@
-"""Updates at start and periodically, and a reshape during claims of other clients."""
+"""Updates of one host, at start and later, and a reshape during claims of other clients."""
 
-import logging
 import threading
 import time
-from typing import cast
 
 import pytest
 
-from roost.agent import tracker as tracker_module
 from roost.agent.driver import Allocations, ReshapeNeeded
 from roost.agent.provider_tree import ProviderTree
-from roost.agent.tracker import ReshapeForbidden, Tracker, run_periodically
-from roost.agent.tree_update import UpdateFailed
+from roost.agent.report.tree_update import UpdateFailed
+from roost.agent.tracker import ReshapeForbidden, Tracker
 from roost.client import ApiError, Client
 from tests.agent.hosts import Shape, ShapeDriver, claim, flat, graphics, inventory, uid
 from tests.support.roost_server import RoostServer
@@ -24,8 +21,8 @@ def tracker_of(client: Client, shape: Shape) -> tuple[Tracker, ShapeDriver]:
 
 def test_only_an_update_at_startup_reshapes(client: Client) -> None:
     tracker, driver = tracker_of(client, flat)
-    assert tracker.update(startup=True) is True
-    assert tracker.update(startup=False) is False
+    assert tracker.update(startup=True) is not None
+    assert tracker.update(startup=False) is None
     [host] = client.providers()
     claim(client, "one", {host.uuid: {"VGPU": 2}})
     driver.shape = graphics
@@ -33,15 +30,39 @@ def test_only_an_update_at_startup_reshapes(client: Client) -> None:
     with pytest.raises(ReshapeForbidden, match="roost agent reshape"):
         tracker.update(startup=False)
     assert len(client.providers()) == 1
-    assert tracker.update(startup=True) is True
+    assert tracker.update(startup=True) is not None
     assert client.usages(uid("host_gpu0")) == {"VGPU": 2}
-    assert tracker.update(startup=False) is False
+    assert tracker.update(startup=False) is None
+
+
+def test_a_host_that_others_rename_is_not_counted_twice(client: Client) -> None:
+    tracker, _ = tracker_of(client, flat)
+    tracker.update(startup=True)
+    [host] = client.providers()
+    client.update_provider(host.uuid, name="renamed")
+    assert tracker.update(startup=False) is not None
+    assert [(each.uuid, each.name) for each in client.providers()] == [(host.uuid, "host")]
+    # Unless another has the name: then that is the host.
+    client.update_provider(host.uuid, name="renamed")
+    other = client.create_provider("host")
+    tracker.update(startup=False)
+    assert client.inventories(other.uuid).inventories["VCPU"].total == 16
+    assert client.provider(host.uuid).name == "renamed"
+
+
+def test_a_host_without_a_name_is_no_other(client: Client) -> None:
+    tracker_of(client, flat)[0].update(startup=True)
+    driver = ShapeDriver(graphics)
+    for act in (Tracker.plan, Tracker.reshape, lambda tracker: tracker.update(startup=True)):
+        with pytest.raises(UpdateFailed, match="it has no name"):
+            act(Tracker(client, driver, ""))
+    assert [each.name for each in client.providers()] == ["host"]
 
 
 def test_a_new_host_without_resources_is_an_update(client: Client) -> None:
     tracker, _ = tracker_of(client, lambda tree, nodename, allocations: None)
-    assert tracker.update(startup=True) is True
-    assert tracker.update(startup=True) is False
+    assert tracker.update(startup=True) is not None
+    assert tracker.update(startup=True) is None
 
 
 def test_a_plan_writes_nothing(client: Client) -> None:
@@ -58,7 +79,9 @@ def test_a_plan_writes_nothing(client: Client) -> None:
     driver.shape = graphics
     plan = tracker.plan()
     assert plan.held_before is not None
-    assert plan.held_before[uid("one")]["allocations"] == {host.uuid: {"resources": {"VGPU": 2}}}
+    held = plan.held_before[uid("one")]["allocations"]
+    generation = client.provider(host.uuid).generation
+    assert held == {host.uuid: {"resources": {"VGPU": 2}, "generation": generation}}
     assert plan.held_after is not None
     assert uid("host_gpu0") in plan.held_after[uid("one")]["allocations"]
     assert len(client.providers()) == 1
@@ -73,96 +96,49 @@ def test_a_failed_start_is_fatal(client: Client) -> None:
         tracker.update(startup=True)
 
 
-def test_a_failed_periodic_update_is_logged_and_repeated(
-    client: Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tracker_module, "BACK_OFF_SECONDS_MAX", 0.01)
-    runs = threading.Semaphore(0)
+def test_a_reshape_leaves_other_hosts_alone(client: Client) -> None:
+    """`Tracker.reshape` writes only if something has to move, then everything."""
 
-    def failing(tree: ProviderTree, nodename: str, _: Allocations | None) -> None:
-        runs.release()
-        raise RuntimeError("the machine does not answer")
+    def with_trait(shape: Shape) -> Shape:
+        def edit(tree: ProviderTree, nodename: str, allocations: Allocations | None) -> None:
+            shape(tree, nodename, allocations)
+            tree.add_traits(nodename, "CUSTOM_NEW")
 
-    def growing(tree: ProviderTree, nodename: str, _: Allocations | None) -> None:
-        tree.update_inventory(nodename, {"VCPU": inventory(99)})
-        runs.release()
+        return edit
 
     tracker, driver = tracker_of(client, flat)
+    assert tracker.reshape() is None
+    assert client.providers() == []
     tracker.update(startup=True)
-    driver.shape = failing
-    stop = threading.Event()
-    with caplog.at_level(logging.WARNING):
-        thread = threading.Thread(
-            target=run_periodically, args=([tracker], stop), kwargs={"interval": 0.01}
-        )
-        thread.start()
-        for _ in range(3):
-            assert runs.acquire(timeout=10)
-        driver.shape = growing
-        [host] = client.providers()
-        deadline = time.monotonic() + 10
-        while client.inventories(host.uuid).inventories["VCPU"].total != 99:
-            assert time.monotonic() < deadline
-        stop.set()
-        thread.join(10)
-    assert not thread.is_alive()
-    assert "the machine does not answer" in caplog.text
+    [host] = client.providers()
+    claim(client, "one", {host.uuid: {"VGPU": 2}})
+    driver.shape = with_trait(flat)
+    assert tracker.reshape() is None
+    assert "CUSTOM_NEW" not in client.provider_traits(host.uuid).traits
+    driver.shape = with_trait(graphics)
+    plan = tracker.reshape()
+    assert plan is not None
+    assert plan.held_before != plan.held_after
+    assert client.usages(uid("host_gpu0")) == {"VGPU": 2}
+    assert "CUSTOM_NEW" in client.provider_traits(host.uuid).traits
+    assert tracker.reshape() is None
 
 
-class CountingTracker:
-    """A tracker that counts its updates, and fails every time or never."""
+def test_a_driver_that_needs_a_reshape_finds_the_tree_as_it_left_it(client: Client) -> None:
+    """Nova's libvirt driver looks for the traits of a child that it created before it raised."""
 
-    def __init__(self, nodename: str, *, fails: bool) -> None:
-        self.nodename = nodename
-        self.fails = fails
-        self.updates = 0
-
-    def update(self, *, startup: bool) -> bool:
-        self.updates += 1
-        if self.fails:
-            raise RuntimeError("the machine does not answer")
-        return False
-
-
-def test_a_failing_node_backs_off_alone() -> None:
-    broken, healthy = CountingTracker("broken", fails=True), CountingTracker("healthy", fails=False)
-    stop = threading.Event()
-    trackers = cast("list[Tracker]", [broken, healthy])
-    thread = threading.Thread(
-        target=run_periodically, args=(trackers, stop), kwargs={"interval": 0.02}
-    )
-    thread.start()
-    deadline = time.monotonic() + 20
-    # Fifty pauses of 0.02 seconds; with the pauses of the failing node they would take years.
-    while healthy.updates < 50 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    stop.set()
-    thread.join(20)
-    assert not thread.is_alive()
-    assert healthy.updates >= 50
-    assert 1 <= broken.updates < healthy.updates / 2
-
-
-def test_failures_make_the_pauses_longer() -> None:
-    pauses = [tracker_module._pause(60, failures) for failures in (0, 1, 2, 10)]
-    assert 54 <= pauses[0] <= 66
-    assert 108 <= pauses[1] <= 132
-    assert 216 <= pauses[2] <= 264
-    assert 540 <= pauses[3] <= 660
-
-
-def test_changes_before_reshape_needed_are_discarded(client: Client) -> None:
-    """Changes that a driver made before it raised ReshapeNeeded are discarded."""
-
-    def careless(tree: ProviderTree, nodename: str, allocations: Allocations | None) -> None:
+    def in_two_steps(tree: ProviderTree, nodename: str, allocations: Allocations | None) -> None:
         if allocations is None:
-            tree.new_child("half done", nodename)
-            raise ReshapeNeeded("now")
-        flat(tree, nodename, allocations)
+            tree.new_child("child", nodename)
+            tree.add_traits("child", "HW_CPU_X86_AMD_SEV")
+            raise ReshapeNeeded("to the child")
+        assert tree.data("child").traits == {"HW_CPU_X86_AMD_SEV"}
+        tree.update_inventory("child", {"MEM_ENCRYPTION_CONTEXT": inventory(4)})
 
-    tracker, _ = tracker_of(client, careless)
+    tracker, _ = tracker_of(client, in_two_steps)
     tracker.update(startup=True)
-    assert [each.name for each in client.providers()] == ["host"]
+    [child] = client.providers({"name": "child"})
+    assert client.inventories(child.uuid).inventories.keys() == {"MEM_ENCRYPTION_CONTEXT"}
 
 
 def test_a_reshape_during_claims(client: Client, agent_server: RoostServer) -> None:

@@ -87,6 +87,23 @@ class TestExtensions:
         assert "Beyond the API" in printed
 
 
+class TestBulkReads:
+    def test_both_services_are_read_as_a_whole_and_say_the_same(self, tmp_path: Path) -> None:
+        nothing_else = ("--no-worlds", "--no-growth", "--no-crowd", "--database", "sqlite")
+        printed, saved = benchmark(tmp_path, *nothing_else, "--bulk", "--hosts", "20")
+        [bulk] = saved["bulk_reads"]
+        assert bulk["difference"] == ""
+        assert bulk["reads"]["providers"]["entries"] == bulk["providers"]
+        assert bulk["reads"]["consumers"]["entries"] > 0
+        assert bulk["memory_peak"] >= bulk["memory_before"] > 0
+        for timings in (bulk["neighbour_alone"], bulk["neighbour_beside"]):
+            assert set(timings) <= {"search, limit=10", "claim"}
+        assert bulk["neighbour_alone"]["claim"]["count"] > 0
+        consumers = bulk["reference"]["GET /allocations/{consumer}"]
+        assert consumers["count"] == bulk["reads"]["consumers"]["entries"]
+        assert "reference: everything" in printed
+
+
 class TestHostile:
     def test_says_what_the_sender_and_the_neighbour_saw(self, tmp_path: Path) -> None:
         path = tmp_path / "hostile.json"

@@ -10,7 +10,6 @@ from benchmarks.datasets import Dataset, add_wide_host, build
 from benchmarks.load import Dump, create_schema
 from benchmarks.requests import CASES, Case
 from roost.api.handlers.candidates import JsonLayout
-from roost.api.parsing.candidate_query import parse
 from roost.api.versions import VERSION_MAX
 from roost.model import ConsumerChange, ProviderSummary
 from roost.operations.allocations import replace_allocations
@@ -26,6 +25,7 @@ from roost.store import standard_names
 from roost.store.migrations import migrate
 from roost.store.schema import resource_providers
 from roost.store.store import Store
+from tests.support.queries import parse_candidates
 
 HOSTS = 300
 LIMITS = (10, 100, 1000)
@@ -82,7 +82,7 @@ def roost(database_url: str) -> Iterator[Roost]:
 def query_of(case: Case, limit: int | None = None) -> CandidateQuery:
     assert case.query is not None
     text = case.query if limit is None else f"{case.query}&limit={limit}"
-    return parse(text, VERSION_MAX)
+    return parse_candidates(text, VERSION_MAX)
 
 
 @pytest.mark.parametrize("case", SEARCHES, ids=lambda case: case.key)

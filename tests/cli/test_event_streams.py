@@ -1,8 +1,10 @@
 """GET /events of a running server: how streams start, continue and end."""
 
+import json
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +150,25 @@ def test_streams_end_when_the_server_stops(server: RoostServer, http: httpx.Clie
         assert [block for block in stream if "event" in block] == []
         assert time.monotonic() - started < 10
     assert server.process.wait(15) == 0
+
+
+def test_clients_that_wait_are_answered_when_the_server_stops(
+    server: RoostServer, http: httpx.Client
+) -> None:
+    """Each gets its position back, and goes on from there."""
+    position = http.get("/events").json()["position"]
+    waiting = 20
+
+    def wait(_: int) -> bytes:
+        return http.get("/events", params={"after": position, "wait": 25}).content
+
+    with ThreadPoolExecutor(waiting) as pool:
+        answers = pool.map(wait, range(waiting))
+        time.sleep(1)
+        server.process.terminate()
+        assert [json.loads(answer) for answer in answers] == [
+            {"events": [], "position": position}
+        ] * waiting
 
 
 def test_a_stream_contains_the_writes_of_another_process(tmp_path: Path) -> None:

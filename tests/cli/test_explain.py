@@ -1,14 +1,20 @@
 """`roost explain` and `roost capacity`, as a user runs them."""
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 import httpx
+import msgspec
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 
-from roost.cli.explain_view import print_explanation
+from roost.cli.commands import explain_view
+from roost.cli.commands.explain_view import print_capacity, print_explanation
+from roost.client import Capacity, Explanation
 from tests.support.cli_runner import roost
 from tests.support.names import uid
 from tests.support.roost_server import RoostServer
@@ -83,13 +89,18 @@ def test_capacity_counts_claims(server: RoostServer) -> None:
     assert roost("capacity", "resources=VCPU:9", url=server.url) == "0 more of this request fit.\n"
 
 
+def show(answer: dict[str, Any]) -> None:
+    print_explanation(msgspec.convert(answer, Explanation))
+
+
 def test_an_explanation_is_rendered_from_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
     """Every text of an answer is shown unchanged or not at all; no part of it is parsed."""
 
     def provider(name: str, broken: list[str], **more: int) -> dict[str, Any]:
         inventory = {"asked": 7, "free": 8, "used": 0, "capacity": 8}
         inventory |= {"min_unit": 8, "max_unit": 6, "step_size": 4}
-        return {"name": name, "broken": broken, "text": "; nonsense", "inventory": inventory} | more
+        shown = {"uuid": "u", "name": name, "broken": broken, "text": "; nonsense"}
+        return {**shown, "inventory": inventory, **more}
 
     rule = {"kind": "resources", "group": "", "names": ["VCPU"], "amount": 7}
     tree = {"uuid": "u", "stage": 0, "rule": rule, "providers": [], "providers_more": 0}
@@ -100,7 +111,7 @@ def test_an_explanation_is_rendered_from_its_fields(capsys: pytest.CaptureFixtur
         provider("split", ["capacity"], gives=4),
     ]
     named = "the rack fails at noon"
-    print_explanation(
+    show(
         {
             "verdict": "never",
             "summary": "Nothing fits.",
@@ -132,12 +143,59 @@ def test_an_explanation_is_rendered_from_its_fields(capsys: pytest.CaptureFixtur
     assert "VCPU 7: nobody has VCPU" in shown
 
 
+@pytest.mark.parametrize(
+    "name", ["n" * 200, "計算機" * 60, "[/bold]", "e\x1b[2J\x1b]0;owned\x07\u202e"]
+)
+@pytest.mark.parametrize("amount", [7, 2**31 - 1])
+def test_whatever_names_there_are_nothing_is_lost_and_lines_fit(
+    monkeypatch: pytest.MonkeyPatch, name: str, amount: int
+) -> None:
+    output = io.StringIO()
+    console = Console(file=output, width=80, highlight=False)
+    monkeypatch.setattr(explain_view, "wrapping_console", lambda: console)
+    resource_class = "CUSTOM_" + "X" * 80
+    limits = {"min_unit": amount + 1, "max_unit": amount, "step_size": 4}
+    inventory = {"asked": amount, "free": amount, "used": 0, "capacity": amount, **limits}
+    one = {"uuid": uid("a"), "name": name, "text": name, "broken": ["min_unit", "step_size"]}
+    rule = {"kind": "resources", "names": [resource_class], "amount": amount}
+    tree = {"uuid": uid("a"), "name": name, "text": name, "reason": name, "rule": rule, "stage": 0}
+    counts = {"in": 84_000, "out": 12_345}
+    stage = {"rule": rule, "text": f"{resource_class} {name}", "trees": counts, "providers": counts}
+    show(
+        {
+            "verdict": "never",
+            "summary": f"{name} fails.",
+            "trees": 84_000,
+            "providers": 84_000,
+            "stages": [stage],
+            "tree": {**tree, "providers": [one | {"inventory": inventory}], "providers_more": 0},
+            "nearest": [
+                {**tree, "providers": [], "providers_more": 0},
+                {**tree, "providers": [one], "providers_more": 0},
+            ],
+            "relaxations": [{"rule": rule, "amount": 1, "text": name}],
+            "complete": False,
+        }
+    )
+    trees = [{"uuid": uid("a"), "name": name, "count": amount}]
+    print_capacity(msgspec.convert({"count": amount, "trees": trees, "complete": False}, Capacity))
+    lines = output.getvalue().splitlines()
+    assert max(map(cell_len, lines)) <= 80
+    assert all(line.isprintable() for line in lines)
+    words = output.getvalue().split()
+    # The unit of each is beside it: once for what was asked, free and there in all.
+    assert words.count(str(amount)) >= 3
+    assert f"{amount:,}" in words
+    assert words.count(uid("a")) == 4
+    assert "…" not in output.getvalue()
+
+
 @pytest.mark.parametrize(("verdict", "is_complete"), [("fits", True), ("unknown", False)])
 def test_a_tree_that_no_stage_lost_fits_only_if_the_verdict_says_so(
     capsys: pytest.CaptureFixture[str], verdict: Literal["fits", "unknown"], is_complete: bool
 ) -> None:
     tree = {"uuid": "u", "name": "host", "stage": None, "rule": None, "reason": None}
-    print_explanation(
+    show(
         {
             "verdict": verdict,
             "summary": "In one sentence.",
@@ -163,7 +221,7 @@ def test_a_tree_that_no_stage_lost_fits_only_if_the_verdict_says_so(
         (("explain", "resources=VCPU:1", "--tree", "nobody"), "there is no provider nobody"),
         (("explain", "resources=CUSTOM_X:1"), "No such resource class CUSTOM_X"),
         (("capacity", "resources=VCPU:1&required=CUSTOM_X"), "No such trait(s): CUSTOM_X"),
-        (("capacity", "resources=VCPU:1&tree=x"), "'tree' does not match"),
+        (("capacity", "resources=VCPU:1&tree=x"), "unknown parameter 'tree'"),
     ],
 )
 def test_a_bad_query_is_a_usage_error(

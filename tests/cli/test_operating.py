@@ -59,7 +59,7 @@ def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoostServe
         f"sqlite:///{folder / 'roost.db'}",
         folder,
         arguments=["--workers", "2"],
-        environment={"TMPDIR": str(folder)},
+        environment={"TMPDIR": str(folder), "OS_ROOST__SUMMARY_METRICS": "total,aggregates"},
     ) as server:
         wait_until(lambda: len(answered(server)) == 2)
         yield server
@@ -79,6 +79,19 @@ def test_each_worker_reports_the_metrics_of_both(two_workers: RoostServer) -> No
         assert value(samples, "roost_index_loads_total", reason="start") == 2
         # The pools of both workers, without that of the parent process.
         assert value(samples, "roost_database_connections_max", pool="write") == 2 * (5 + 50)
+
+
+def test_each_worker_has_the_summary_of_the_whole_cloud(two_workers: RoostServer) -> None:
+    """It is the same in both, and so is not added up."""
+    for count in range(1, 11):
+        # Either worker may write, and either may be asked.
+        body = {"name": f"host{count}"}
+        url = f"{two_workers.url}/resource_providers"
+        assert httpx.post(url, headers=HEADERS, json=body).is_success
+        samples = scrape(two_workers)
+        assert value(samples, "roost_summary_providers") == count
+        assert value(samples, "roost_summary_trees") == count
+        assert value(samples, "roost_summary_series_left_out") == 0
 
 
 def test_the_counts_of_a_dead_worker_are_kept_and_its_gauges_are_not(
@@ -108,8 +121,11 @@ def test_readiness_follows_the_database(tmp_path: Path) -> None:
 
     with (
         PostgreSQLNode() as database,
-        RoostServer(database.create_database(), tmp_path) as server,
+        RoostServer(
+            database.create_database(), tmp_path, environment={"OS_ROOST__SUMMARY_METRICS": "total"}
+        ) as server,
     ):
+        assert ("roost_summary_providers", frozenset()) in scrape(server)
         assert readiness() == (200, {"database": "ok", "writes": "ok", "index": "ok"})
         database.kill()
         status, checks = readiness()
@@ -118,10 +134,15 @@ def test_readiness_follows_the_database(tmp_path: Path) -> None:
         assert httpx.get(f"{server.url}/livez").status_code == 200
         refused = httpx.get(f"{server.url}/resource_providers", headers=HEADERS)
         assert refused.status_code == 503
+        # Other metrics are there all the same.
+        names = {name for name, _ in scrape(server)}
+        assert "roost_build_info" in names
+        assert "roost_summary_providers" not in names
         database.start_again()
         wait_until(lambda: readiness()[0] == 200)
         assert httpx.get(f"{server.url}/resource_providers", headers=HEADERS).is_success
         samples = scrape(server)
+        assert ("roost_summary_providers", frozenset()) in samples
         labels = {"route": "/readyz", "method": "GET", "status": "503"}
         assert value(samples, "roost_http_requests_total", **labels) >= 1
 

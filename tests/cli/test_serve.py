@@ -59,6 +59,27 @@ class TestServe:
             assert server.url in server.output
             assert str(tmp_path / "roost.db") in server.output
 
+    @pytest.mark.parametrize("is_on_path", [True, False])
+    def test_says_which_command_talks_to_it(
+        self, sqlite_url: str, tmp_path: Path, is_on_path: bool
+    ) -> None:
+        program = Path(sys.executable).parent / "roost"
+        path = [str(program.parent)] if is_on_path else []
+        environment = {"PATH": os.pathsep.join([*path, "/usr/bin", "/bin"])}
+        server = RoostServer(sqlite_url, tmp_path, environment=environment, program=[str(program)])
+        with server:
+            [said] = re.findall(r"^  try +(.*)$", server.output, re.MULTILINE)
+            assert said.split()[0] == ("roost" if is_on_path else str(program))
+            done = subprocess.run(
+                ["bash", "-c", f"{said} --json"],
+                env={**os.environ, **environment},
+                capture_output=True,
+                text=True,
+                timeout=SECONDS_MAX,
+                check=False,
+            )
+            assert (done.returncode, done.stderr) == (0, "")
+
     def test_finishes_the_request_in_flight_on_sigterm(
         self, sqlite_url: str, tmp_path: Path
     ) -> None:

@@ -2,11 +2,20 @@
 
 import uuid
 
-import httpx
 import pytest
 
 from roost.api.parsing.tokens import encode_position
-from roost.client import BadRequest, Client, Conflict, Consumer, Gone, Inventory
+from roost.client import (
+    BadRequest,
+    Client,
+    Conflict,
+    Consumer,
+    Gone,
+    HoldTooSoon,
+    InvalidRequest,
+    Inventory,
+    NotFound,
+)
 
 
 @pytest.fixture
@@ -24,11 +33,7 @@ def rack(client: Client) -> str:
 
 def new_consumer() -> Consumer:
     return Consumer(
-        uuid=str(uuid.uuid4()),
-        allocations={},
-        project_id="project",
-        user_id="user",
-        consumer_type="INSTANCE",
+        uuid=str(uuid.uuid4()), project_id="project", user_id="user", consumer_type="INSTANCE"
     )
 
 
@@ -59,10 +64,27 @@ def test_a_repeated_placement_under_the_same_key_is_the_first_one(
 
 
 def test_an_invalid_placement_is_refused(client: Client) -> None:
-    with pytest.raises(BadRequest, match="colour"):
+    with pytest.raises(InvalidRequest, match="colour"):
         client.place({"colour": "red"}, [new_consumer()])
+    with pytest.raises(InvalidRequest, match="project_id"):
+        client.place("resources=VCPU:1", [str(uuid.uuid4())])
     with pytest.raises(BadRequest, match="consumers"):
         client.place("resources=VCPU:1", [])
+
+
+def test_a_tree_is_held_and_released(client: Client, rack: str) -> None:
+    (host, _) = client.providers({"member_of": rack})
+    hold = client.hold(tree=host.uuid, seconds=5)
+    assert hold.seconds == 5
+    with pytest.raises(HoldTooSoon):
+        client.hold(tree=host.uuid, seconds=5)
+    client.release_hold(hold.id)
+    with pytest.raises(NotFound):
+        client.release_hold(hold.id)
+    # Claims go on.
+    client.place({"resources": "VCPU:2", "in_tree": host.uuid}, [new_consumer()])
+    with pytest.raises(BadRequest, match="seconds"):
+        client.hold(tree=host.uuid, seconds=0)
 
 
 def test_events_since_a_position(client: Client, rack: str) -> None:
@@ -88,21 +110,3 @@ def test_an_unknown_position_is_refused(client: Client) -> None:
         # There was never a writer with this id.
         client.events(encode_position({12345: 7}))
     assert gone.value.code == "placement.events.position_gone"
-
-
-def test_a_placement_without_an_answer_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roost.client.transport.time.sleep", lambda _: None)
-    bodies = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        if request.url.path == "/":
-            return httpx.Response(200, json={"versions": [{"max_version": "1.39"}]})
-        bodies.append(request.content)
-        if len(bodies) == 1:
-            raise httpx.ReadTimeout("late")
-        return httpx.Response(200, json={"placements": {}})
-
-    client = Client("http://scripted", transport=httpx.MockTransport(answer))
-    assert client.place("resources=VCPU:1", [new_consumer()]) == {}
-    assert bodies[0] == bodies[1]
-    assert b"idempotency_key" in bodies[0]

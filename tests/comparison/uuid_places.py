@@ -213,6 +213,10 @@ def explained_tree(cloud: Cloud, spell: Spell) -> str:
     return letter(cloud.ask("GET", "/allocation_candidates/explain", **query))
 
 
+def listed_tree(cloud: Cloud, spell: Spell) -> str:
+    return letter(cloud.ask("GET", "/resource_providers", tree=spell(cloud.provider)))
+
+
 def tree_of_events(cloud: Cloud, spell: Spell) -> str:
     return letter(cloud.ask("GET", "/events", tree=spell(cloud.provider)))
 
@@ -421,6 +425,7 @@ def _places() -> Iterator[Place]:
     yield Place(title, search("in_subtree"), "", "FFFFFFFF444 F")
     title = "GET /allocation_candidates/explain?tree=UUID"
     yield Place(title, explained_tree, "", "FFFFFFFF444 F")
+    yield Place("GET /resource_providers?tree=UUID", listed_tree, "", "FFFFFFFF444 F")
     yield Place("GET /events?tree=UUID", tree_of_events, "", "FFFFFFFF444 F")
     yield Place("POST /placements: consumers", placed_consumer, "", "FFF4F444444 F")
 

@@ -41,6 +41,7 @@ def roost(open_roost: Callable[[], Roost]) -> Roost:
 def stale_index(monkeypatch: pytest.MonkeyPatch) -> None:
     """The index catches up for reads only, never before an optimistic write."""
     monkeypatch.setattr(service, "RECENT_SECONDS_MAX", 3600)
+    monkeypatch.setattr(service, "NOTICE_SECONDS", 3600)
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from sqlalchemy import text
 
 from roost.errors import ConcurrentUpdate, ConsumerGenerationConflict, KeyReused, NoCandidates
 from roost.model import SHARING_TRAIT, NewConsumer, Placed
-from roost.operations import assignment
-from roost.operations import placements as place_module
 from roost.operations.aggregates import replace_aggregates
 from roost.operations.allocations import read_consumer
-from roost.operations.placement_candidates import IdempotencyKey, PlacementRequest
-from roost.operations.placements import place
+from roost.operations.placing import assignment
+from roost.operations.placing import placements as place_module
+from roost.operations.placing.candidates import IdempotencyKey, PlacementRequest
+from roost.operations.placing.placements import place
 from roost.operations.traits import replace_traits
 from roost.query import CandidateQuery, Order, RequestGroup
 from roost.search.find import find

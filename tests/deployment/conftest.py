@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.deployment.deployed_service import Machine
-from tests.deployment.installation import Installation
 from tests.keystone.stand_in import PASSWORD, Keystone, token
 from tests.support.database_servers import MariaDB
+from tests.support.installation import Installation
 
 USERS = {"admin": token("admin", project="admin", roles=("admin",))}
 

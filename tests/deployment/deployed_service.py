@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx
 
 from tests.deployment.apache_server import ApacheServer
-from tests.deployment.installation import Installation
 from tests.keystone.stand_in import PASSWORD, Keystone
 from tests.support.database_servers import free_port
+from tests.support.installation import Installation
 from tests.support.service_process import ServiceProcess
 
 # Each of them takes a second of processor time to start.

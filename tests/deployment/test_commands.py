@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.deployment.installation import Installation
+from tests.support.installation import Installation
 
 SHELL = Path(__file__).with_name("command_shell.py")
 NEWEST = "a082b8bb98d0"

@@ -19,9 +19,12 @@ from roost.settings import OPTIONS
 from tests.deployment.uwsgi_server import DEPLOY
 
 ROOT = DEPLOY.parent
-DOCUMENTS = (ROOT / "docs" / "operations.md").read_text()
+DOCUMENTS = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("operations", "agent"))
+COMMAND_LINE = (ROOT / "docs" / "command-line.md").read_text()
 INSTALLED = "/opt/roost/bin"
 UNITS = sorted(path.name for path in DEPLOY.glob("*.service"))
+# The file with the variables of each unit.
+ENVIRONMENTS = {name: "agent.env" if "agent" in name else "roost.env" for name in UNITS}
 PROXIES = ["apache.conf", "haproxy.cfg", "nginx.conf"]
 
 
@@ -52,7 +55,7 @@ class Unit:
         return [value for name, _, value in found if name == option]
 
     def environment(self) -> dict[str, str]:
-        pairs = (pair for value in self.values("Environment") for pair in value.split())
+        pairs = (pair for value in self.values("Environment") for pair in shlex.split(value))
         return dict(pair.split("=", 1) for pair in pairs)
 
 
@@ -90,14 +93,14 @@ class TestUnits:
         for option in ("ExecStartPre", "ExecStart"):
             for line in unit.values(option):
                 for variable, value in unit.environment().items():
-                    line = line.replace(f"${{{variable}}}", value)
+                    line = line.replace(f"${{{variable}}}", value).replace(f"${variable}", value)
                 words = shlex.split(line)
                 assert words[0].startswith(f"{INSTALLED}/")
                 assert (Path(sys.executable).parent / Path(words[0]).name).exists()
                 if words[0] == f"{INSTALLED}/roost":
                     accept(words[1:])
 
-    def test_systemd_waits_longer_than_the_workers(self, name: str) -> None:
+    def test_systemd_waits_longer_than_it_takes_to_stop(self, name: str) -> None:
         from roost.server.supervisor import STOP_SECONDS_MAX
 
         mercy = re.search(r"worker-reload-mercy = (\d+)", (DEPLOY / "uwsgi.ini").read_text())
@@ -107,19 +110,24 @@ class TestUnits:
 
 
 class TestEnvironment:
-    def test_every_variable_is_an_option_or_used_by_a_unit(self) -> None:
+    @pytest.mark.parametrize("name", sorted(set(ENVIRONMENTS.values())))
+    def test_every_variable_is_an_option_or_used_by_a_unit(self, name: str) -> None:
         known = {
             f"OS_{group.upper()}__{option.dest.upper()}"
             for group, options in OPTIONS.items()
             for option in options
         }
         known |= {"OS_PLACEMENT_CONFIG_DIR"}
-        known |= {name for unit in UNITS for name in Unit(unit).environment()}
-        assert environment_of((DEPLOY / "roost.env").read_text()).keys() <= known
+        known |= {variable for unit in UNITS for variable in Unit(unit).environment()}
+        if name == "agent.env":
+            # Those of every command that sends requests.
+            known = set(re.findall(r"\b(?:OS|ROOST)_[A-Z_]+\b", COMMAND_LINE))
+            known |= Unit("roost-agent.service").environment().keys()
+        assert environment_of((DEPLOY / name).read_text()).keys() <= known
 
     @pytest.mark.parametrize("name", UNITS)
     def test_units_read_the_file(self, name: str) -> None:
-        assert Unit(name).values("EnvironmentFile") == ["-/etc/roost/roost.env"]
+        assert Unit(name).values("EnvironmentFile") == [f"-/etc/roost/{ENVIRONMENTS[name]}"]
 
 
 class TestContainer:

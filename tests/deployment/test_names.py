@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.deployment.installation import Installation
 from tests.support.database_servers import free_port
+from tests.support.installation import Installation
 from tests.support.service_process import ServiceProcess
 
 # Placement's own file for oslo-config-generator names these.

@@ -164,6 +164,7 @@ class TestPrefix:
         cls, synced_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
     ) -> Iterator[UwsgiServer]:
         folder = tmp_path_factory.mktemp("prefix")
+        (folder / "placement.conf").write_text("[roost]\nsummary_metrics = total\n")
         with UwsgiServer(synced_database(), folder, prefix=PREFIX) as server:
             yield server
 
@@ -188,6 +189,21 @@ class TestPrefix:
     def test_the_endpoint_answers_with_and_without_a_slash(self, server: UwsgiServer) -> None:
         for url in (server.url, f"{server.url}/"):
             assert httpx.get(url, timeout=30).json()["versions"][0]["id"] == "v1.0"
+
+    def test_every_process_has_the_summary_of_the_whole_cloud(
+        self, server: UwsgiServer, http: httpx.Client
+    ) -> None:
+        assert http.post("/resource_providers", json={"name": "counted"}).is_success
+        count = len(http.get("/resource_providers").json()["resource_providers"])
+        for _ in range(6):
+            # Each request has a connection of its own, so that any process may answer.
+            text = httpx.get(f"{server.url}/metrics", timeout=30).text
+            assert f"\nroost_summary_providers {count}.0\n" in text
+
+    def test_a_list_is_sent_in_pieces(self, http: httpx.Client) -> None:
+        answer = http.get("/resource_providers?include=inventories,usages,traits,aggregates")
+        assert answer.status_code == 200
+        assert answer.json()["resource_providers"][0]["traits"] == []
 
     def test_a_search_may_name_many_aggregates(self, http: httpx.Client) -> None:
         aggregates = ",".join(str(uuid.uuid4()) for _ in range(800))

@@ -4,6 +4,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from roost.progress import SILENT, Progress
 from roost.store.change_record import decode
 from roost.store.connection import statements
 from roost.store.feed import writer
@@ -45,7 +46,7 @@ def break_feed() -> None:
     Feed.own_changes = lambda *_: None  # type: ignore[method-assign,assignment]
 
 
-def _load_numbered(self: Feed) -> Any:
+def _load_numbered(self: Feed, progress: Progress = SILENT) -> Any:
     self._writer.register()
     with self._database.write() as connection:
         connection.execute(text(ADD_NUMBER[self._database.dialect]))
@@ -53,7 +54,7 @@ def _load_numbered(self: Feed) -> Any:
 
     def read(connection: Connection) -> Any:
         last = connection.scalar(text("SELECT max(id) FROM roost_changes")) or 0
-        return {RUNNING_NUMBER: last}, index_rows.read_all(connection)
+        return {RUNNING_NUMBER: last}, index_rows.read_all(connection, progress)
 
     return self._database.read_snapshot(read)
 

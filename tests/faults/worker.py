@@ -9,7 +9,6 @@ show that the fault test notices it.
 import os
 import signal
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from typing import Any
 from roost.cli.main import roost as program
 from roost.server import worker
 from roost.server.front import Front
-from roost.settings import Settings
 from roost.store.feed import writer
 from tests.faults.breaks import BREAKS
 
@@ -59,9 +57,9 @@ def prepare() -> None:
 _load_worker = worker.load_worker
 
 
-def load_worker(settings: Settings, threads: int, stopping: threading.Event) -> Front:
+def load_worker(*arguments: Any) -> Front:
     prepare()
-    return _load_worker(settings, threads, stopping)
+    return _load_worker(*arguments)
 
 
 def main() -> None:

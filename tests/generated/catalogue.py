@@ -36,13 +36,14 @@ NEWEST = "1.39"
 
 @dataclasses.dataclass(frozen=True)
 class Valid:
-    """A request that succeeds in the small world."""
+    """A request that succeeds in the small world, or finds nothing."""
 
     method: str
     path: str
     query: tuple[tuple[str, str], ...] = ()
     body: Any = None  # None: no body
     version: str = NEWEST
+    is_answered_404: bool = False  # the service alone chooses the names of what the path names
 
     def is_served_by(self, route: Route) -> bool:
         version = tuple(map(int, self.version.split(".")))
@@ -84,6 +85,10 @@ def _providers() -> Iterator[Valid]:
     yield get(path, NEWEST, ("member_of", f"in:{AGGREGATE_1},{AGGREGATE_2}"))
     yield get(path, NEWEST, ("member_of", AGGREGATE_1), ("member_of", f"!{AGGREGATE_2}"))
     yield get(path, "1.4", ("resources", "VCPU:1"), ("member_of", AGGREGATE_1))
+    yield get(path, NEWEST, ("include", "inventories,usages,traits,aggregates"), ("limit", "2"))
+    yield get(path, NEWEST, ("tree", NUMA), ("include", "usages"), ("required", TRAIT))
+    yield get("/summary")
+    yield get("/summary", NEWEST, ("by", "aggregates,traits"), ("resource_class", f"VCPU,{CLASS}"))
     yield post(path, {"name": "new"}, "1.0")
     yield post(path, {"name": "new", "uuid": CONSUMER_NEW, "parent_provider_uuid": CN1})
     yield get(f"{path}/{CN1}")
@@ -170,6 +175,19 @@ def _allocations() -> Iterator[Valid]:
         },
     )
     yield delete(f"/allocations/{CONSUMER_1}")
+    yield get("/allocations")
+    yield get(
+        "/allocations",
+        NEWEST,
+        ("resource_provider", CN1),
+        ("tree", NUMA),
+        ("resource_class", "VCPU"),
+        ("project_id", PROJECT),
+        ("user_id", USER),
+        ("consumer_type", "INSTANCE"),
+        ("changed_before", "2026-01-02T03:04:05Z"),
+        ("limit", "1"),
+    )
     yield get("/usages", "1.9", ("project_id", PROJECT), ("user_id", USER))
     yield get("/usages", NEWEST, ("project_id", PROJECT), ("consumer_type", "all"))
     yield post(
@@ -211,6 +229,11 @@ def _placements() -> Iterator[Valid]:
             "idempotency_key": "key",
         },
     )
+
+
+def _holds() -> Iterator[Valid]:
+    yield post("/holds", {"tree": SPARE, "seconds": 0.01})
+    yield Valid("DELETE", f"/holds/{CONSUMER_NEW}", is_answered_404=True)
 
 
 def _events() -> Iterator[Valid]:
@@ -325,5 +348,6 @@ VALID = (
     *_extended_candidates(),
     *_explanations(),
     *_placements(),
+    *_holds(),
     *_events(),
 )

@@ -4,7 +4,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-_EXAMPLE_COUNT_USUAL = 400
+_EXAMPLE_COUNT_USUAL = 250
 EXAMPLE_COUNT = int(os.environ.get("ROOST_EXAMPLES", _EXAMPLE_COUNT_USUAL))
 LONG = EXAMPLE_COUNT > _EXAMPLE_COUNT_USUAL
 DETERMINISTIC = os.environ.get("CI") == "true"

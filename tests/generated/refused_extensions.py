@@ -75,13 +75,15 @@ QUERIES = (
     ),
     candidates("split for nobody", f"{_A}&can_split_B=VCPU", "`can_split`", "['_B'] not found"),
     candidates("split twice", f"{_A}&can_split=VCPU&can_split=VCPU", "'can_split'", "only once"),
-    candidates("an unknown order", f"{_A}&order=best", "order", "'best' does not match"),
-    candidates("an order with a seed", f"{_A}&order=pack:1", "order", "'pack:1' does not match"),
-    candidates("a seed that is none", f"{_A}&order=random:x", "order", "'random:x' does not match"),
+    candidates("an unknown order", f"{_A}&order=best", "order", "'best'", "expected pack, spread"),
+    candidates("an order with a seed", f"{_A}&order=pack:1", "order", "'pack:1'", "expected pack"),
+    candidates(
+        "a seed that is none", f"{_A}&order=random:x", "order", "'random:x'", "expected pack"
+    ),
     candidates("a huge seed", f"{_A}&order=random:{2**63}", "seed", "order", str(2**63)),
     candidates("two orders", f"{_A}&order=pack&order=root", "'order'", "only once"),
     candidates("a page without order", f"{_A}&after=abc", "'after'", "'order'"),
-    candidates("an empty page", f"{_A}&order=root&after=", "after", "should be non-empty"),
+    candidates("an empty page", f"{_A}&order=root&after=", "after", "not empty"),
     candidates("a page that is none", f"{_A}&order=root&after=%C3%A9", "'after'", "'next'", "é"),
     candidates("no JSON for a page", f"{_A}&order=root&after=YWJj", "'after'", "'next'", "YWJj"),
     candidates(
@@ -115,16 +117,26 @@ QUERIES = (
 )
 
 BODIES = (
-    body("no groups", {}, "'groups' is a required property"),
-    body("no group", {"groups": {}}, "groups", "should be non-empty"),
-    body("a group of nothing", {"groups": {"": {}}}, "groups", "should be non-empty"),
+    body("no groups", {}, "the field 'groups' is missing"),
+    body("no group", {"groups": {}}, "groups: {}", "at least 1 entry"),
+    body("a group of nothing", {"groups": {"": {}}}, "groups['']", "at least 1 entry"),
     body("nothing to take", {"groups": {"_A": {"in_tree": CN1}}}, "at least one resources"),
-    body("a bad suffix", {"groups": {"é": {"resources": {"VCPU": 1}}}}, "'é' does not match"),
-    body("an amount as a text", {"groups": {"": {"resources": {"VCPU": "1"}}}}, "'1' is not of"),
-    body("an unknown field", {"groups": _GROUPS, "color": 1}, "'color' was unexpected"),
-    body("a text for a list", {"groups": _GROUPS, "isolate": "_A,_B"}, "isolate", "'array'"),
+    body("a bad suffix", {"groups": {"é": {"resources": {"VCPU": 1}}}}, "'é'", "expected a suffix"),
+    body(
+        "an amount as a text",
+        {"groups": {"": {"resources": {"VCPU": "1"}}}},
+        "'1', expected an integer",
+    ),
+    body(
+        "an unknown field",
+        {"groups": _GROUPS, "color": 1},
+        "unknown field 'color'; expected one of after, can_split",
+    ),
+    body(
+        "a text for a list", {"groups": _GROUPS, "isolate": "_A,_B"}, "isolate", "expected a list"
+    ),
     body("isolate of a stranger", {"groups": _GROUPS, "isolate": ["_A,_B"]}, "`isolate`", "_A"),
-    body("a limit of nothing", {"groups": _GROUPS, "limit": 0}, "limit", "minimum of 1"),
+    body("a limit of nothing", {"groups": _GROUPS, "limit": 0}, "limit", "at least 1"),
     body("an unknown order", {"groups": _GROUPS, "order": "best"}, "order", "'best'"),
     body("an unknown class", {"groups": {"": {"resources": {"NOPE": 1}}}}, "resource class NOPE"),
     body(
@@ -133,13 +145,15 @@ BODIES = (
         "'can_split'",
         "beside 'groups'",
     ),
-    body("no tree", {"groups": _GROUPS, "tree": CN1}, "'tree' was unexpected"),
-    body("a bad tree", {"groups": _GROUPS, "tree": "nope"}, "tree", "uuid", "nope", path=EXPLAIN),
-    body("two trees", {"groups": _GROUPS, "tree": [CN1]}, "tree", "'string'", path=EXPLAIN),
+    body("no tree", {"groups": _GROUPS, "tree": CN1}, "unknown field 'tree'"),
+    body("a bad tree", {"groups": _GROUPS, "tree": "nope"}, "tree", "UUID", "nope", path=EXPLAIN),
+    body(
+        "two trees", {"groups": _GROUPS, "tree": [CN1]}, "tree", "expected a string", path=EXPLAIN
+    ),
     body("an unknown tree", {"groups": _GROUPS, "tree": NOBODY}, "tree", NOBODY, path=EXPLAIN),
-    body("no groups", {}, "'groups' is a required property", path=EXPLAIN),
-    body("no groups", {}, "'groups' is a required property", path="/capacity"),
-    body("a tree", {"groups": _GROUPS, "tree": CN1}, "'tree' was unexpected", path="/capacity"),
+    body("no groups", {}, "the field 'groups' is missing", path=EXPLAIN),
+    body("no groups", {}, "the field 'groups' is missing", path="/capacity"),
+    body("a tree", {"groups": _GROUPS, "tree": CN1}, "unknown field 'tree'", path="/capacity"),
     body(
         "an unknown class", {"groups": {"": {"resources": {"NOPE": 1}}}}, "NOPE", path="/capacity"
     ),

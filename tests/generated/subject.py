@@ -24,7 +24,11 @@ EXPLANATION_END = "\n\n "
 statuses: Counter[int] = Counter()
 
 # The data is worthless after the test, so waiting for a disk would only cost time.
-ENVIRONMENT = {"OS_PLACEMENT_DATABASE__SQLITE_SYNCHRONOUS": "false"}
+ENVIRONMENT = {
+    "OS_PLACEMENT_DATABASE__SQLITE_SYNCHRONOUS": "false",
+    # Requests that restore the world wait for the end of holds.
+    "OS_ROOST__HOLD_SECONDS_MAX": "0.1",
+}
 
 
 def version_header(version: str) -> tuple[bytes, bytes]:

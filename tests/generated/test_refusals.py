@@ -5,9 +5,12 @@ import json
 import pytest
 
 from tests.generated.refusal import Refusal
+from tests.generated.refused_allocation_list import REFUSED_ALLOCATION_LIST
 from tests.generated.refused_bodies import REFUSED_BODIES
 from tests.generated.refused_events import REFUSED_EVENTS
 from tests.generated.refused_extensions import REFUSED_EXTENSIONS
+from tests.generated.refused_holds import REFUSED_HOLDS
+from tests.generated.refused_lists import REFUSED_LISTS
 from tests.generated.refused_placements import REFUSED_PLACEMENTS
 from tests.generated.refused_queries import REFUSED_QUERIES
 from tests.generated.subject import TOKEN, Subject, plain_request
@@ -16,7 +19,16 @@ from tests.generated.wire import RawRequest
 
 @pytest.mark.parametrize(
     "refusal",
-    [*REFUSED_BODIES, *REFUSED_QUERIES, *REFUSED_EXTENSIONS, *REFUSED_PLACEMENTS, *REFUSED_EVENTS],
+    [
+        *REFUSED_BODIES,
+        *REFUSED_QUERIES,
+        *REFUSED_EXTENSIONS,
+        *REFUSED_PLACEMENTS,
+        *REFUSED_HOLDS,
+        *REFUSED_EVENTS,
+        *REFUSED_ALLOCATION_LIST,
+        *REFUSED_LISTS,
+    ],
     ids=str,
 )
 def test_a_refusal_says_what_is_wrong(every_subject: Subject, refusal: Refusal) -> None:

@@ -28,7 +28,7 @@ def store(database_url: str) -> Iterator[Store]:
 
 
 def found(store: Store, *kinds: FindingKind) -> list[Finding]:
-    findings = check(store, lambda _: None)
+    findings = check(store)
     assert {each.kind for each in findings} <= {*kinds}
     return findings
 
@@ -258,7 +258,7 @@ def test_a_foreign_key_waits_for_the_primary_key(store: Store) -> None:
         DROP_PRIMARY_KEY[store.engine.dialect.name].format("traits"),
         "INSERT INTO traits (id, name) VALUES (1, 'CUSTOM_FIRST_AGAIN')",
     )
-    told = details(check(store, lambda _: None), FindingKind.MISSING_KEY)
+    told = details(check(store), FindingKind.MISSING_KEY)
     assert "1 values are in more than one row (1)" in told["traits (id)"]
     assert "add the primary key of traits; then" in told["resource_provider_traits (trait_id)"]
     # The unique key of the names, and the other foreign key.
@@ -281,13 +281,13 @@ def test_rows_without_an_id_are_named(store: Store) -> None:
         )
     write(store.engine, "INSERT INTO resource_providers (uuid, name) VALUES ('no', 'id')")
     write(store.engine, "UPDATE resource_providers SET id = NULL WHERE uuid = 'no'")
-    findings = check(store, lambda _: None)
+    findings = check(store)
     assert details(findings, FindingKind.NULL_IN_KEY) == {"resource_providers (id)": "1 row"}
     key = details(findings, FindingKind.MISSING_KEY)["resource_providers (id)"]
     assert "complete or remove 1 rows with NULL in id; then " in key
     write(store.engine, "DELETE FROM resource_providers WHERE uuid = 'no'")
     repair(store, FindingKind.MISSING_KEY, INCOMPLETE)
-    assert details(check(store, lambda _: None), FindingKind.NULL_IN_KEY) == {}
+    assert details(check(store), FindingKind.NULL_IN_KEY) == {}
 
 
 # ---------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def add_consumers(store: Store, *uuids: str) -> None:
 
 
 def found(store: Store) -> list[Finding]:
-    findings = check(store, lambda _: None)
+    findings = check(store)
     assert {each.kind for each in findings} <= {FindingKind.SAME_CONSUMER}
     return findings
 
@@ -78,7 +78,7 @@ def test_rows_of_one_spelling_are_another_finding(store: Store) -> None:
         "INSERT INTO consumers (id, uuid, project_id, user_id, generation)"
         " VALUES (98, 'first', 1, 1, 1)",
     )
-    kinds = {each.kind for each in check(store, lambda _: None)}
+    kinds = {each.kind for each in check(store)}
     assert FindingKind.MISSING_KEY in kinds
     assert FindingKind.SAME_CONSUMER not in kinds
 

@@ -90,6 +90,12 @@ class TestSqlite:
         assert checks["authentication"][0] == "warning"
 
     def test_missing_tables_are_a_failure(self, program: Program, sqlite_url: str) -> None:
+        path = Path(sqlite_url.removeprefix("sqlite:///"))
+        code, checks = program.results(sqlite_url)
+        assert code == 2
+        assert "there is no database" in checks["database"][1]
+        assert not path.exists()
+        path.touch()
         code, checks = program.results(sqlite_url)
         assert code == 2
         assert checks["schema"] == ("failure", "no tables yet: run `roost db sync`")

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from roost.api.handlers.explain import render
 from roost.errors import NoCandidates, SearchTooHard
 from roost.model import SHARING_TRAIT, NewConsumer
-from roost.operations.placement_candidates import PlacementRequest, choose_candidates
-from roost.operations.placements import place
+from roost.operations.placing.candidates import PlacementRequest, choose_candidates
+from roost.operations.placing.placements import place
 from roost.query import AggregateRule, CandidateQuery, Order, OrderBy, RequestGroup, TraitRule
 from roost.reasons import Explanation, Verdict
 from roost.search.budget import ROWS_PER_UNIT, UNITS_PER_STEP, Budget

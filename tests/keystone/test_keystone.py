@@ -148,3 +148,25 @@ def test_an_invalid_configuration_stops_the_start(tmp_path: Path) -> None:
     server = RoostServer(database, tmp_path, config_file=path, auth="keystone")
     with pytest.raises(RuntimeError, match=r"roost: .keystone_authtoken. cannot be used"), server:
         pass
+
+
+def test_a_claim_that_waits_for_a_reshape_keeps_its_token(client: httpx.Client) -> None:
+    """It is tried again from the beginning, and its token is validated again."""
+    service = {"x-auth-token": "service"}
+    created = client.post("/resource_providers", json={"name": "held"}, headers=service).json()
+    path = f"/resource_providers/{created['uuid']}/inventories"
+    inventories = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8}}}
+    assert client.put(path, json=inventories, headers=service).status_code == 200
+    body = {"tree": created["uuid"], "seconds": 0.5}
+    assert client.post("/holds", json=body, headers={"x-auth-token": "admin"}).status_code == 403
+    assert client.post("/holds", json=body, headers=service).status_code == 200
+    claim = {
+        "allocations": {created["uuid"]: {"resources": {"VCPU": 1}}},
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_type": "INSTANCE",
+        "consumer_generation": None,
+    }
+    consumer = f"/allocations/{created['uuid']}"
+    assert client.put(consumer, json=claim, headers=service).status_code == 204
+    assert "\nroost_held_requests_total 1.0\n" in client.get("/metrics").text

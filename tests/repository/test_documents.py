@@ -5,20 +5,22 @@ from pathlib import Path
 
 import click
 import pytest
+from msgspec import structs
 
 from roost.api.http_error import ErrorCode
 from roost.api.probes import OPEN_ROUTES
 from roost.api.routes import ROUTES
 from roost.api.versions import VERSIONS
 from roost.cli.main import roost as program
-from roost.observe import metrics
+from roost.model import ClassSummary, GroupSummary, Summary
+from roost.observe import metrics, summary_metrics
 from roost.settings import OPTIONS
 
 ROOT = Path(__file__).parents[2]
 API = (ROOT / "docs" / "api.md").read_text()
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 MONITORING = (ROOT / "docs" / "monitoring.md").read_text()
-README = (ROOT / "README.md").read_text()
+COMMAND_LINE = (ROOT / "docs" / "command-line.md").read_text()
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
@@ -57,6 +59,18 @@ def test_every_metric_is_documented(family):
     assert f"| `{name}` |" in MONITORING
 
 
+def test_every_gauge_of_the_summary_is_documented():
+    group = GroupSummary(providers=1, trees=1, resources={"VCPU": ClassSummary(*range(6))})
+    summary = Summary(
+        **structs.asdict(group), aggregates={"rack": group}, traits={"CUSTOM_T": group}
+    )
+    text = summary_metrics.expose(summary, summary_metrics.KINDS, 1000).text.decode()
+    names = re.findall(r"^# TYPE (\w+) gauge$", text, re.MULTILINE)
+    assert len(names) == 13
+    for name in names:
+        assert f"| `{name}` |" in MONITORING
+
+
 def commands(group, prefix):
     for name, command in group.commands.items():
         if isinstance(command, click.Group):
@@ -67,7 +81,7 @@ def commands(group, prefix):
 
 @pytest.mark.parametrize("command", list(commands(program, "roost")))
 def test_every_command_is_documented(command):
-    assert f"`{command}" in README
+    assert f"| `{command}" in COMMAND_LINE
 
 
 @pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")], ids=str)

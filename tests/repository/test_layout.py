@@ -36,6 +36,12 @@ def test_documents_name_modules_that_exist(document: Path) -> None:
         assert exists, f"{document.name} names {path}"
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_documents_have_no_marks_of_a_merge(document: Path) -> None:
+    lines = document.read_text().splitlines()
+    assert [line for line in lines if line.startswith(("<" * 7, ">" * 7))] == []
+
+
 def test_architecture_names_folders_that_exist() -> None:
     for path in _FOLDER_PATH.findall((ROOT / "docs" / "architecture.md").read_text()):
         found = [*SOURCE.glob(f"**/{path}"), *ROOT.glob(path)]

@@ -23,6 +23,7 @@ class ModelConsumer:
     generation: int
     project: str
     allocations: dict[str, dict[str, int]]
+    number: int = 0  # consumers are numbered in the order of their creation
 
 
 class Refused(Exception):
@@ -33,6 +34,7 @@ class ModelWorld:
     def __init__(self) -> None:
         self.providers: dict[str, ModelProvider] = {}
         self.consumers: dict[str, ModelConsumer] = {}
+        self.consumer_count = 0  # how many were ever created
 
     def used(self, uuid: str, name: str) -> int:
         return sum(
@@ -135,7 +137,9 @@ class ModelWorld:
             current = self.consumers.pop(uuid, None)
             if allocations:
                 generation = current.generation + 1 if current else 1
-                self.consumers[uuid] = ModelConsumer(generation, project, allocations)
+                self.consumer_count += current is None
+                number = current.number if current else self.consumer_count
+                self.consumers[uuid] = ModelConsumer(generation, project, allocations, number)
                 moved.update(allocations)
             elif current:
                 moved.update(current.allocations)

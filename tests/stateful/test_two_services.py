@@ -1,7 +1,8 @@
 """Two services on one database behave like one dictionary, whatever is written through either.
 
 After every step what was just written through one service is read through the other; at the end
-everything is read through both, and both indexes are compared with a fresh one.
+everything is read through both, and both indexes are compared with a fresh one. In between, bulk
+reads are compared with single ones (`bulk_reads.py`).
 """
 
 import contextlib
@@ -16,7 +17,6 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     precondition,
     rule,
@@ -46,6 +46,8 @@ from roost.settings import Settings
 from roost.store import standard_names
 from roost.store.migrations import migrate
 from roost.store.store import Store
+from tests.stateful.bulk_reads import BulkReads
+from tests.stateful.consumer_reads import ConsumerReads
 from tests.stateful.model_world import CLASSES, TRAITS, ModelWorld, Refused
 from tests.support import tables
 
@@ -66,7 +68,7 @@ inventory_sets = st.dictionaries(st.sampled_from(CLASSES), inventories, max_size
 staleness = st.sampled_from([0, 0, 0, 0, 1])
 
 
-class TwoServices(RuleBasedStateMachine):
+class TwoServices(BulkReads, ConsumerReads):
     def __init__(self, make_roost) -> None:
         super().__init__()
         self.services = [make_roost(), make_roost()]

@@ -23,6 +23,7 @@ from roost.store.schema import resource_classes, traits
 from roost.store.store import Store
 from roost.store.tables import index_rows
 from tests.support.names import uid
+from tests.support.recorded_progress import RecordedProgress
 
 PROVIDERS = 25
 PART_ROWS = 10
@@ -47,6 +48,32 @@ def roost(database_url: str) -> Iterator[Roost]:
         replace_inventories(service, change=change)
     yield service
     service.close()
+
+
+def test_a_load_says_how_far_it_is(roost: Roost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_rows, "PART_ROWS_MAX", PART_ROWS)
+    progress = RecordedProgress()
+    _, rows = roost.store.load(progress)
+    assert progress.titles == [
+        "reading providers",
+        "reading inventories",
+        "adding up allocations",
+        "reading traits",
+        "reading aggregates",
+    ]
+    assert progress.counted == {
+        "reading providers": len(rows.providers),
+        "reading inventories": len(rows.inventories),
+        "reading traits": 0,
+        "reading aggregates": 0,
+    }
+    assert len(rows.providers) == PROVIDERS
+
+
+def test_a_load_that_nobody_watches_counts_nothing(roost: Roost) -> None:
+    progress = RecordedProgress(is_shown=False)
+    roost.store.load(progress)
+    assert {each.total for each in progress.stages} == {None}
 
 
 def test_tables_are_read_in_parts(roost: Roost, monkeypatch: pytest.MonkeyPatch) -> None:

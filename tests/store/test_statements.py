@@ -26,8 +26,8 @@ from roost.operations.inventories import (
     replace_inventories,
     update_inventory,
 )
-from roost.operations.placement_candidates import IdempotencyKey, PlacementRequest
-from roost.operations.placements import place
+from roost.operations.placing.candidates import IdempotencyKey, PlacementRequest
+from roost.operations.placing.placements import place
 from roost.operations.providers import create_provider, delete_provider, update_provider
 from roost.operations.reshaper import reshape
 from roost.operations.resource_classes import ensure_resource_class
@@ -148,6 +148,7 @@ def test_optimistic_writes_read_almost_nothing(
 ) -> None:
     """With an index that has caught up, a write reads almost nothing from the tables."""
     monkeypatch.setattr(service, "RECENT_SECONDS_MAX", 3600)
+    monkeypatch.setattr(service, "NOTICE_SECONDS", 3600)
     add_providers(roost)
     replace_allocations(roost, changes=[consumer_change("c0", None, "b")])
 

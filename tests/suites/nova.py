@@ -13,10 +13,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tests.suites.project import ROOT, Outcome, Worker, WorkerEnded
+from tests.suites.project import NOVA_PYTHON, ROOT, Outcome, Worker, WorkerEnded
 from tests.support.roost_server import RoostServer
 
-PYTHON = ROOT / ".venv-nova" / "bin" / "python"
 LOGS = ROOT / "build" / "nova-suite"
 
 # The modules that speak to placement, with the number of their tests in the version of nova that
@@ -114,7 +113,7 @@ def service(options: argparse.Namespace) -> Iterator[Mapping[str, str]]:
 
 
 def new_worker(settings: Mapping[str, str], name: str) -> Worker:
-    return Worker(settings, LOGS / f"{name}.log", str(PYTHON))
+    return Worker(settings, LOGS / f"{name}.log", str(NOVA_PYTHON))
 
 
 def list_tests(names: Sequence[str]) -> dict[str, list[str]]:

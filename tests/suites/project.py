@@ -12,6 +12,8 @@ from types import TracebackType
 from typing import Any, Self
 
 ROOT = Path(__file__).resolve().parents[2]
+# Each environment for tests has one with nova: .venv-nova for .venv; see scripts/environment.
+NOVA_PYTHON = ROOT / Path(sys.prefix).name.replace(".venv", ".venv-nova", 1) / "bin" / "python"
 SECONDS_MAX = "600"  # for one test; the longest take a few seconds on a machine that is not busy
 
 

@@ -10,6 +10,18 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 LIFETIME = timedelta(days=1)
 
+_SIGNS_CERTIFICATES = x509.KeyUsage(
+    key_cert_sign=True,
+    crl_sign=True,
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
+
 
 def write_certificates(folder: Path, *, address: str) -> tuple[Path, Path, Path]:
     """Paths of the authority's certificate, and of a server's certificate and key."""
@@ -18,15 +30,22 @@ def write_certificates(folder: Path, *, address: str) -> tuple[Path, Path, Path]
         x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
         for name in ("authority", "server")
     )
+    # From Python 3.13 on, a chain without these is refused.
+    key_id = x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key())
     authority = (
         _builder(authority_name, authority_name, authority_key)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(_SIGNS_CERTIFICATES, critical=True)
+        .add_extension(key_id, critical=False)
         .sign(authority_key, hashes.SHA256())
     )
     names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))])
     server = (
         _builder(server_name, authority_name, server_key)
         .add_extension(names, critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(key_id), critical=False
+        )
         .sign(authority_key, hashes.SHA256())
     )
     paths = folder / "authority.pem", folder / "server.pem", folder / "server-key.pem"

@@ -31,11 +31,13 @@ class RoostServer(ServiceProcess):
         auth: str = "noauth2",
         arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        program: Sequence[str] | None = None,
     ) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         super().__init__(
-            command(
+            [
+                *(program or command()),
                 "serve",
                 *("--host", "127.0.0.1"),
                 *("--port", str(self.port)),
@@ -44,7 +46,7 @@ class RoostServer(ServiceProcess):
                 *("--auth", auth),
                 *(("--config-file", str(config_file)) if config_file else ()),
                 *arguments,
-            ),
+            ],
             environment={**os.environ, **(environment or {})},
             output_path=folder / f"roost-{self.port}.log",
             is_ready=lambda: httpx.get(f"{self.url}/", timeout=5).status_code == 200,

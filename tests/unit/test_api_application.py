@@ -133,6 +133,27 @@ def test_a_route_of_a_later_version_is_refused(
     assert "code" not in error_of(response)
 
 
+@pytest.mark.parametrize("path", ["/summary", "/events", "/capacity", "/placements"])
+@pytest.mark.parametrize("method", ["GET", "POST", "PATCH", "HEAD", "OPTIONS"])
+def test_before_an_extension_its_path_does_not_exist(
+    client: httpx.Client, method: str, path: str
+) -> None:
+    headers = {"openstack-api-version": "placement 1.38"}
+    response = client.request(method, path, headers=headers)
+    nowhere = client.request(method, "/nowhere", headers=headers)
+    assert response.status_code == nowhere.status_code == 404
+    assert "allow" not in response.headers
+    assert response.headers["content-length"] == nowhere.headers["content-length"]
+
+
+def test_an_extension_of_a_path_is_named_where_it_is(client: httpx.Client) -> None:
+    assert client.put("/summary").headers["allow"] == "GET"
+    assert client.put("/allocation_candidates").headers["allow"] == "GET, POST"
+    headers = {"openstack-api-version": "placement 1.38"}
+    response = client.put("/allocation_candidates", headers=headers)
+    assert response.headers["allow"] == "GET"
+
+
 def test_version_errors_have_no_version_header(client: httpx.Client) -> None:
     response = client.get("/", headers={"openstack-api-version": "placement 9.9"})
     assert response.status_code == 406

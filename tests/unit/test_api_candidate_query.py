@@ -13,6 +13,7 @@ from roost.api.parsing.tokens import encode_cursor
 from roost.api.versions import VERSION_MAX, Version
 from roost.query import CandidateQuery, Cursor, Order
 from tests.support.names import uid
+from tests.support.queries import parse_candidates
 
 UUID = uid("somebody")
 
@@ -74,19 +75,17 @@ def parse_body(body: dict[str, Any]) -> CandidateQuery:
 def test_a_body_means_the_same_as_a_query_string(
     query: list[tuple[str, str]], body: dict[str, Any]
 ) -> None:
-    assert parse_body(body) == candidate_query.parse(urlencode(query), VERSION_MAX)
+    assert parse_body(body) == parse_candidates(urlencode(query))
 
 
 CURSOR = Cursor(turn=3, rank=-0.1, root=UUID)
 
 
 def test_a_cursor_continues_its_request() -> None:
-    first = candidate_query.parse("resources=VCPU:1&order=random&limit=5", VERSION_MAX)
+    first = parse_candidates("resources=VCPU:1&order=random&limit=5")
     assert first.order is not None
     token = encode_cursor(first, CURSOR)
-    second = candidate_query.parse(
-        f"resources=VCPU:1&order=random&limit=9&after={token}", VERSION_MAX
-    )
+    second = parse_candidates(f"resources=VCPU:1&order=random&limit=9&after={token}")
     assert second == evolve(first, limit=9, after=CURSOR)
 
 
@@ -99,17 +98,15 @@ def test_a_cursor_continues_its_request() -> None:
     ],
 )
 def test_a_cursor_of_another_request_is_refused(other: str) -> None:
-    query = candidate_query.parse("resources=VCPU:1&order=random:3", VERSION_MAX)
+    query = parse_candidates("resources=VCPU:1&order=random:3")
     with pytest.raises(HttpError, match="another request"):
-        candidate_query.parse(f"{other}&after={encode_cursor(query, CURSOR)}", VERSION_MAX)
+        parse_candidates(f"{other}&after={encode_cursor(query, CURSOR)}")
 
 
 def test_a_random_order_without_a_seed_draws_one() -> None:
-    seeds = {
-        candidate_query.parse("resources=VCPU:1&order=random", VERSION_MAX).order for _ in range(5)
-    }
+    seeds = {parse_candidates("resources=VCPU:1&order=random").order for _ in range(5)}
     assert len(seeds) > 1
-    query = candidate_query.parse("resources=VCPU:1&order=root", VERSION_MAX)
+    query = parse_candidates("resources=VCPU:1&order=root")
     assert query.order == Order(by="root")
 
 
@@ -119,7 +116,7 @@ def test_without_extensions_nothing_changes(text: str) -> None:
 
     def result(version: Version) -> object:
         try:
-            return candidate_query.parse(text, version)
+            return parse_candidates(text, version)
         except HttpError as error:
             return str(error)
 

@@ -61,6 +61,10 @@ def test_extensions_are_marked() -> None:
         "/capacity": "capacity",
         "/placements": "placements",
         "/events": "events",
+        "/allocations": "list_allocations",
+        "/summary": "summary",
+        "/holds": "holds",
+        "/holds/{hold_id}": "holds",
     }
 
 

@@ -2,12 +2,13 @@
 
 import pytest
 
-from roost.api.handlers import providers
+from roost.api.handlers import provider_list
 from roost.api.http_error import HttpError
-from roost.api.parsing import candidate_query, query_string
+from roost.api.parsing import query_string
 from roost.api.schemas.providers import listing
 from roost.api.versions import VERSION_MAX, Version
 from roost.query import AggregateRule, CandidateQuery, ProviderQuery, RequestGroup, TraitRule
+from tests.support.queries import parse_candidates
 
 A = "11111111-1111-1111-1111-111111111111"
 B = "22222222-2222-2222-2222-222222222222"
@@ -16,7 +17,7 @@ CONFLICTING = "Conflicting required and forbidden traits found in the following 
 
 
 def parse(text: str, minor: int = VERSION_MAX.minor) -> CandidateQuery:
-    return candidate_query.parse(text, Version(1, minor))
+    return parse_candidates(text, Version(1, minor))
 
 
 def refusal_of(text: str, minor: int = VERSION_MAX.minor) -> HttpError:
@@ -27,7 +28,7 @@ def refusal_of(text: str, minor: int = VERSION_MAX.minor) -> HttpError:
 
 
 def parse_providers(text: str, version: Version) -> ProviderQuery:
-    return providers.parse_query(query_string.parse(text, listing(version)), version)
+    return provider_list.parse_query(query_string.parse(text, listing(version)), version)
 
 
 def refusal_of_providers(text: str, minor: int = VERSION_MAX.minor) -> str:

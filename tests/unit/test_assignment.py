@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roost.model import Candidate
-from roost.operations import assignment as module
-from roost.operations.assignment import Choice, Option, choose
+from roost.operations.placing import assignment as module
+from roost.operations.placing.assignment import Choice, Option, choose
 from roost.search.budget import Budget
 
 PROVIDERS = ["a", "b", "c", "s"]

@@ -1,6 +1,7 @@
 """What is counted, and under which labels."""
 
 import os
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -107,6 +108,19 @@ def test_series_do_not_grow_with_what_clients_send(client: httpx.Client) -> None
     for number in range(1, 20):
         send(number)
     assert len(exposition.scrape().splitlines()) == before
+
+
+def test_a_process_that_starts_does_not_fail_a_scrape(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(metrics_files.FOLDER_VARIABLE, str(tmp_path))
+    path = tmp_path / f"counter_{os.getpid()}.db"
+    path.touch()
+    # As prometheus_client does right after it has created the file.
+    filling = threading.Timer(0.1, os.truncate, [path, 1 << 20])
+    filling.start()
+    assert b"roost_build_info" in exposition.scrape()
+    filling.join()
 
 
 def test_conflicts_are_counted_by_their_kind(client: httpx.Client) -> None:

@@ -15,7 +15,7 @@ class SlowFeed:
         self.may_answer = threading.Semaphore(0)
         self.count = 0
 
-    def load(self):
+    def load(self, progress):
         return {1: 0}, Rows()
 
     def own_changes(self, position):
@@ -66,7 +66,7 @@ def test_a_failed_catch_up_releases_its_locks():
     feed = SlowFeed()
     roost = Roost(feed, Settings())
 
-    def fail():
+    def fail(progress):
         raise RuntimeError("the database is away")
 
     feed.load = fail

@@ -68,6 +68,13 @@ SWITCH = "expected true or false"
         ("DEFAULT", "use_json", "2", SWITCH),
         ("api", "auth_strategy", "magic", "expected one of keystone, noauth2"),
         (
+            "roost",
+            "summary_metrics",
+            "total,all",
+            "expected a list with commas, each one of total, aggregates, traits",
+        ),
+        ("roost", "summary_metrics_max", "0", "expected an integer, at least 1"),
+        (
             *("placement", "allocation_candidates_generation_strategy", "widest"),
             "expected one of depth-first, breadth-first",
         ),
@@ -82,6 +89,8 @@ SWITCH = "expected true or false"
         ("placement_database", "mysql_wsrep_sync_wait", "99", "expected an integer from 0 to 15"),
         ("placement_database", "sync_on_startup", "soon", SWITCH),
         ("roost", "event_streams_max", "many", AT_LEAST_0),
+        ("roost", "hold_seconds_max", "0", "expected a number"),
+        ("roost", "hold_seconds_max", "61", "expected a number"),
         ("roost", "search_seconds_max", "long", "expected a number, at least 0.1"),
         ("roost", "search_seconds_max", "0", "expected a number, at least 0.1"),
         ("roost", "search_seconds_max", "nan", "expected a number, at least 0.1"),

@@ -8,6 +8,7 @@ from placement.cmd import command_line
 from roost import __version__
 from roost.assembly import incomplete_ids
 from roost.cli.output import Failure
+from roost.cli.progress_view import shown_progress
 from roost.cli.tables import open_tables, sync_tables
 from roost.health.repair import complete_rows
 from roost.settings import Settings
@@ -41,9 +42,10 @@ def _run() -> int:
     settings = command_line.settings_of(arguments)
     match arguments.action:
         case "sync":
-            sync_tables(settings)
+            with shown_progress() as progress:
+                sync_tables(settings, progress)
         case "version":
-            with open_tables(settings) as store:
+            with open_tables(settings, create=True) as store:
                 print(migrate.stamped_version(store.engine))
         case "stamp":
             _stamp(settings, arguments.version)
@@ -88,7 +90,7 @@ def _stamp(settings: Settings, text: str) -> None:
         revision = find_revision(text)
     except ValueError as error:
         raise Failure(str(error)) from error
-    with open_tables(settings) as store:
+    with open_tables(settings, create=True) as store:
         migrate.stamp(store.engine, revision)
 
 
@@ -109,7 +111,7 @@ def _complete(settings: Settings, text: str | None) -> int:
         print(f"Running batches of {BATCH} until complete")
     roots = consumers = 0
     try:
-        with open_tables(settings) as store:
+        with open_tables(settings, create=True) as store:
             if not migrate.is_current(store.engine):
                 raise Failure(f"the tables are not those of this roost: run `{PROGRAM} db sync`")
             while True:

@@ -28,7 +28,7 @@ def _run() -> int:
     arguments = _parser().parse_args()
     settings = command_line.settings_of(arguments)
     try:
-        with open_tables(settings) as store:
+        with open_tables(settings, create=True) as store:
             found = check_upgrade(store, settings)
     except Failure as failure:
         raise Failure(str(failure), exit_code=UNEXPECTED) from failure

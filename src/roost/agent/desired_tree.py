@@ -6,12 +6,12 @@ providers below it, and operators set traits and aggregates. So a driver describ
 """
 
 import uuid as uuid_module
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from roost.agent.driver import Allocations, DriverError, ReshapeNeeded
-from roost.agent.provider_tree import ProviderTree, TreeError
-from roost.agent.reshape import find_moves, move_allocations
+from roost.agent.driver import DriverError
+from roost.agent.provider_tree import DuplicateProvider, ProviderData, ProviderTree, TreeError
+from roost.agent.report.renames import aside
 from roost.model import Inventory, Value
 
 
@@ -40,11 +40,13 @@ def apply(
     provider_tree: ProviderTree,
     desired: DesiredProvider,
     ownership: Ownership,
-    allocations: Allocations | None = None,
+    *,
+    renamed_classes: Mapping[str, str] | None = None,
 ) -> None:
     """Turn a tree into the desired one, in place. If that fails, the tree is not changed.
 
-    Raises ReshapeNeeded if no allocations are given and consumers may hold what has to move.
+    `renamed_classes` has the new names of classes, by their old ones. The agent moves and renames
+    what consumers hold; once that is done, a rename has no effect any more.
     """
     root = provider_tree.data(desired.name)
     if desired.uuid not in (None, root.uuid):
@@ -52,32 +54,34 @@ def apply(
             f"Provider {root.name} should have the UUID {desired.uuid}, "
             f"but the service knows it as {root.uuid}."
         )
-    after = provider_tree.copy()
+    renamed = dict(renamed_classes or {})
     try:
-        _edit(after, root.uuid, desired, ownership)
+        _edit(provider_tree.copy(), root, desired, ownership, renamed)
     except TreeError as error:
         raise DriverError(str(error)) from error
-    moves = find_moves(provider_tree, after, root.uuid)
-    if moves and allocations is None:
-        raise ReshapeNeeded("; ".join(map(str, moves)))
-    if allocations is not None:
-        move_allocations(after, allocations, moves)
-    _edit(provider_tree, root.uuid, desired, ownership)
+    _edit(provider_tree, root, desired, ownership, renamed)
+    provider_tree.renamed_classes.update(renamed)
 
 
 def _edit(
-    tree: ProviderTree, root_uuid: str, desired: DesiredProvider, ownership: Ownership
+    tree: ProviderTree,
+    root: ProviderData,
+    desired: DesiredProvider,
+    ownership: Ownership,
+    renamed: Mapping[str, str],
 ) -> None:
-    wanted = set()
-    for each, parent in _walk(desired, None):
-        uuid = _place(tree, root_uuid, each, parent)
-        wanted.add(uuid)
+    wanted = _identify(tree, root, desired, ownership)
+    own = {derived_uuid(root.uuid, each.name) for each in wanted.values()}
+    replaced = _set_aside(tree, {uuid: each.name for uuid, each in wanted.items()})
+    parents = {child.name: each.name for each in wanted.values() for child in each.children}
+    for uuid, each in wanted.items():
+        _place(tree, uuid, each.name, parents.get(each.name))
         data = tree.data(uuid)
         if each.inventories is not None:
             foreign = {
                 name: fields
                 for name, fields in data.inventory.items()
-                if not ownership.resource_class(name)
+                if not ownership.resource_class(name) and name not in renamed
             }
             tree.update_inventory(uuid, {**foreign, **each.inventories})
         if each.traits is not None:
@@ -85,44 +89,106 @@ def _edit(
             tree.update_traits(uuid, foreign_traits | each.traits)
         if each.aggregates is not None:
             tree.update_aggregates(uuid, each.aggregates)
-    for uuid in reversed(tree.get_provider_uuids(root_uuid)):
-        if uuid not in wanted:
-            _drop(tree, root_uuid, uuid, ownership)
+    for uuid in reversed(tree.get_provider_uuids(root.uuid)):
+        data = tree.data(uuid)
+        is_own = ownership.removes_unknown or uuid in own or _is_derived(root.uuid, data)
+        if uuid not in wanted and is_own:
+            _drop(tree, uuid)
+    for uuid, name in replaced.items():
+        if uuid not in wanted and tree.exists(uuid):
+            raise DuplicateProvider(f"Provider {name} cannot be added: {uuid} has this name.")
 
 
-def _walk(
-    desired: DesiredProvider, parent: DesiredProvider | None
-) -> Iterator[tuple[DesiredProvider, DesiredProvider | None]]:
-    yield desired, parent
+def _identify(
+    tree: ProviderTree, root: ProviderData, desired: DesiredProvider, ownership: Ownership
+) -> dict[str, DesiredProvider]:
+    """The desired providers by UUID, parents before children.
+
+    The UUID identifies a provider, or else its name, even if another client created it.
+    """
+    found = {root.uuid: desired}
+    below = [each for each in _walk(desired) if each is not desired]
+    taken = {each.uuid for each in below if each.uuid is not None}
+    names = {each.name for each in below}
+    for each in below:
+        uuid = each.uuid
+        if uuid is None:
+            former = _former_name(root, each.name)
+            candidates = [each.name] if former in names else [each.name, former]
+            uuid = next(
+                (
+                    data.uuid
+                    for name in candidates
+                    if name is not None and tree.exists(name)
+                    for data in [tree.data(name)]
+                    if data.uuid not in taken
+                    # A provider of another author keeps its name, whatever the host is called.
+                    and (
+                        name == each.name
+                        or ownership.removes_unknown
+                        or _is_derived(root.uuid, data)
+                    )
+                ),
+                derived_uuid(root.uuid, each.name),
+            )
+        if uuid in found:
+            raise DuplicateProvider(
+                f"Provider {each.name} cannot be added: its UUID {uuid} is that of "
+                f"{found[uuid].name}."
+            )
+        if tree.exists(uuid) and tree.data(uuid).root_uuid != root.uuid:
+            raise DuplicateProvider(
+                f"Provider {each.name} cannot be below {root.name}: it is in the tree of "
+                f"{tree.data(tree.data(uuid).root_uuid).name}."
+            )
+        found[uuid] = each
+    return found
+
+
+def _former_name(root: ProviderData, name: str) -> str | None:
+    """The name of a child before its host was renamed, if it was, and if the names go together."""
+    if root.former_name is None or not name.startswith(root.name):
+        return None
+    return root.former_name + name.removeprefix(root.name)
+
+
+def _set_aside(tree: ProviderTree, wanted: Mapping[str, str]) -> dict[str, str]:
+    """Rename the providers whose names others get. Returns their names by UUID."""
+    replaced = {}
+    for uuid, name in wanted.items():
+        if tree.exists(name) and (taken := tree.data(name)).uuid != uuid:
+            replaced[taken.uuid] = name
+            tree.rename(taken.uuid, aside(taken.uuid))
+    return replaced
+
+
+def _is_derived(root_uuid: str, data: ProviderData) -> bool:
+    """Whether this module has created a provider."""
+    names = [data.name, data.former_name]
+    return data.uuid in {derived_uuid(root_uuid, name) for name in names if name is not None}
+
+
+def _walk(desired: DesiredProvider) -> Iterator[DesiredProvider]:
+    yield desired
     for child in desired.children:
-        yield from _walk(child, desired)
+        yield from _walk(child)
 
 
-def _place(
-    tree: ProviderTree, root_uuid: str, each: DesiredProvider, parent: DesiredProvider | None
-) -> str:
-    """Make sure that a provider exists below its parent. Returns its UUID."""
+def _place(tree: ProviderTree, uuid: str, name: str, parent: str | None) -> None:
+    """Make sure that a provider exists, with this name and below its parent."""
     if parent is None:
-        return root_uuid
-    if each.uuid is not None and tree.exists(each.uuid):
-        uuid = tree.data(each.uuid).uuid
-        tree.rename(uuid, each.name)
-    elif tree.exists(each.name) and each.uuid is None:
-        # The name identifies it, even if another client created it.
-        uuid = tree.data(each.name).uuid
-    else:
-        uuid = each.uuid or derived_uuid(root_uuid, each.name)
-        return tree.new_child(each.name, parent.name, uuid=uuid)
-    if tree.data(uuid).parent_uuid != tree.data(parent.name).uuid:
-        tree.reparent(uuid, parent.name)
-    return uuid
-
-
-def _drop(tree: ProviderTree, root_uuid: str, uuid: str, ownership: Ownership) -> None:
-    """Remove a provider that is no longer wanted, if the driver owns it."""
-    data = tree.data(uuid)
-    if not ownership.removes_unknown and uuid != derived_uuid(root_uuid, data.name):
         return
+    if not tree.exists(uuid):
+        tree.new_child(name, parent, uuid=uuid)
+        return
+    if tree.data(uuid).name != name:
+        tree.rename(uuid, name)
+    if tree.data(uuid).parent_uuid != tree.data(parent).uuid:
+        tree.reparent(uuid, parent)
+
+
+def _drop(tree: ProviderTree, uuid: str) -> None:
+    """Remove a provider that is no longer wanted."""
     if tree.get_provider_uuids(uuid) == [uuid]:
         tree.remove(uuid)
     else:

@@ -16,7 +16,8 @@ import msgspec
 
 from roost.model import Inventory, Value
 
-# An inventory as drivers write it. A field that is missing has the default of the API.
+# An inventory as drivers write it. A field that is left out stays as the provider has it; if the
+# provider has none of the class, it has the default of the API.
 InventoryFields = Mapping[str, Any] | Inventory
 
 _FIELDS = frozenset(Inventory.__struct_fields__)
@@ -56,6 +57,8 @@ class ProviderData(Value, frozen=True, kw_only=True):
     traits: set[str]
     aggregates: set[str]
     resources: dict[str, Any]  # the driver's notes on single devices, by resource class
+    used: dict[str, int] | None  # what consumers hold, by resource class; None: not known
+    former_name: str | None = None  # before it was renamed in this tree
 
 
 @dataclass
@@ -71,6 +74,8 @@ class Node:
     traits: frozenset[str] = frozenset()
     aggregates: frozenset[str] = frozenset()
     resources: dict[str, Any] = field(default_factory=dict)
+    used: dict[str, int] | None = None
+    former_name: str | None = None
 
     def data(self, root_uuid: str) -> ProviderData:
         return ProviderData(
@@ -86,10 +91,12 @@ class Node:
             traits=set(self.traits),
             aggregates=set(self.aggregates),
             resources=copy.deepcopy(self.resources),
+            used=None if self.used is None else dict(self.used),
+            former_name=self.former_name,
         )
 
     def read_inventory(self, inventory: Mapping[str, InventoryFields]) -> dict[str, Inventory]:
-        """Validate an inventory of this provider, and fill in the defaults."""
+        """Validate an inventory of this provider, and fill in the fields that were left out."""
         return {
             resource_class: self._read_fields(resource_class, fields)
             for resource_class, fields in inventory.items()
@@ -102,8 +109,12 @@ class Node:
             problem = f"has no field {', '.join(unknown)}"
         elif "total" not in fields:
             problem = "needs a total"
-        else:
+        elif (known := self.inventory.get(resource_class)) is None:
             return Inventory(**fields)
+        else:
+            # The service refuses an inventory of which more is reserved than there is.
+            reserved = min(known.reserved, fields["total"])
+            return msgspec.structs.replace(known, **{"reserved": reserved, **fields})
         raise BadInventory(f"The inventory of {resource_class} on provider {self.name} {problem}.")
 
 

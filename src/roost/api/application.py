@@ -5,6 +5,7 @@ table of routes, the checks of its headers, and the policy; then its handler is 
 raised on the way becomes a response in one place.
 """
 
+import contextvars
 import functools
 import logging
 from collections.abc import Callable, Iterable
@@ -21,7 +22,7 @@ from roost.api import probes, versions
 from roost.api.access import authentication
 from roost.api.access.policy import Policy, policy_of
 from roost.api.http import error_response, error_table, request_reader
-from roost.api.http.exchange import EXCHANGE, Exchange, Watch
+from roost.api.http.exchange import EXCHANGE, Exchange, Postponed, Watch
 from roost.api.http.messages import EVENTS, JSON, REQUEST_ID, ROUTE, Application, Reply, Request
 from roost.api.http.watch_pieces import WatchPieces
 from roost.api.http_error import HttpError
@@ -30,8 +31,10 @@ from roost.api.routes import ROUTES, OpenRoute, Route, bounds
 from roost.api.versions import Version
 from roost.errors import RoostError
 from roost.observe import metrics
+from roost.service.holds import TreeHeld
 from roost.service.readiness import Readiness
 from roost.service.service import Roost
+from roost.service.summary_gauges import SummaryGauges
 
 LOG = logging.getLogger(__name__)
 
@@ -63,9 +66,9 @@ def create_application(roost: Roost) -> Application:
     for path in dict.fromkeys(route.path for route in ROUTES):
         routes = [route for route in ROUTES if route.path == path]
         _add(application, path, functools.partial(_respond, roost, policy, routes))
-    readiness = Readiness(roost)
+    probed = probes.Probed(Readiness(roost), SummaryGauges(roost))
     for open_route in probes.OPEN_ROUTES:
-        respond = functools.partial(_respond_openly, readiness, open_route)
+        respond = functools.partial(_respond_openly, probed, open_route)
         _add(application, open_route.path, respond)
     return add_middleware(
         application, settings, open_paths=OPEN_PATHS, quiet_paths=probes.OPEN_PATHS
@@ -115,11 +118,34 @@ def _respond(
         sender = request.context.identity
         project = route.project_of(message) if route.project_of else sender.project
         policy.check(sender, route.rule.name, project)
+        for name in route.rules_besides(message) if route.rules_besides else ():
+            policy.check(sender, name, project)
         # A route for everybody needs no database.
         roost.open()
     if "uuid" in parameters:
         parameters["uuid"] = roost.as_stored(parameters["uuid"])
-    _send(route.handler(roost, message, **parameters), version, request, response)
+    handle = functools.partial(route.handler, roost, message, **parameters)
+    reply = _when_not_held(roost, handle, waits_without_thread=message.waits_without_thread)
+    _send(reply, version, request, response)
+
+
+def _when_not_held(
+    roost: Roost, handle: Callable[[], Reply], *, waits_without_thread: bool
+) -> Reply:
+    """The reply of a handler, which may have to wait for the end of a hold and then runs again."""
+    try:
+        return handle()
+    except TreeHeld as held:
+        hold = held.hold
+    if waits_without_thread:
+        raise Postponed(roost.holds.admit(hold, takes_thread=False))
+
+    def wait() -> Reply:
+        roost.holds.admit(hold, takes_thread=True).wait()
+        return _when_not_held(roost, handle, waits_without_thread=False)
+
+    # In a context of its own: how long a request may wait is no concern of the next one.
+    return contextvars.copy_context().run(wait)
 
 
 def _read(request: falcon.Request, version: Version, route: Route, body_bytes_max: int) -> Request:
@@ -130,6 +156,7 @@ def _read(request: falcon.Request, version: Version, route: Route, body_bytes_ma
     return request_reader.read(
         request,
         version,
+        sender=None if route.rule is None else request.context.identity.user,
         query_schema=route.query(version) if route.query else {},
         body_schema=route.body(version) if route.body else {},
         body_bytes_max=body_bytes_max,
@@ -138,12 +165,12 @@ def _read(request: falcon.Request, version: Version, route: Route, body_bytes_ma
 
 
 def _respond_openly(
-    readiness: Readiness, route: OpenRoute, request: falcon.Request, response: falcon.Response
+    probed: probes.Probed, route: OpenRoute, request: falcon.Request, response: falcon.Response
 ) -> None:
     request.env[ROUTE] = route.path
     if request.method != "GET":
         raise _not_allowed(["GET"])
-    reply = route.respond(readiness, request.root_path)
+    reply = route.respond(probed, request.root_path)
     response.status = reply.status
     response.content_type = route.content_type
     response.data = reply.body
@@ -158,7 +185,12 @@ def _choose(routes: list[Route], method: str, version: Version) -> Route:
             return route
     if known and known[0].status_before == 404:
         raise HttpError(404)
-    raise _not_allowed(dict.fromkeys(route.method for route in routes if route not in known))
+    others = (route for route in routes if route not in known)
+    # Placement names the methods of all versions. An extension is named where it is.
+    named = [route for route in others if route.extension is None or version >= route.since]
+    if not named:
+        raise HttpError(404)
+    raise _not_allowed(dict.fromkeys(route.method for route in named))
 
 
 def _not_allowed(allowed: Iterable[str]) -> HttpError:

@@ -14,6 +14,7 @@ class ErrorCode(StrEnum):
     ANSWER_TOO_LARGE = "placement.answer_too_large"
     CONCURRENT_UPDATE = "placement.concurrent_update"
     DUPLICATE_NAME = "placement.duplicate_name"
+    HOLD_TOO_SOON = "placement.hold_too_soon"
     INVENTORY_IN_USE = "placement.inventory.inuse"
     KEY_REUSED = "placement.idempotency_key_reused"
     NO_CANDIDATES = "placement.no_candidates"

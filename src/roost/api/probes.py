@@ -4,6 +4,7 @@ They answer while the database is unavailable; `/readyz` then says so.
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,12 +13,20 @@ from roost.api.http.messages import JSON, OpenReply, StartResponse
 from roost.api.routes import OpenRoute
 from roost.observe import exposition
 from roost.service.readiness import Readiness, is_ready
+from roost.service.summary_gauges import SummaryGauges
 
 LIVEZ = "/livez"
 _ALIVE = b'{"status": "alive"}'
 
 
-def livez(_: Readiness, root_path: str) -> OpenReply:
+class Probed(NamedTuple):
+    """What the paths ask."""
+
+    readiness: Readiness
+    summary: SummaryGauges
+
+
+def livez(_: Probed, root_path: str) -> OpenReply:
     return OpenReply(body=_ALIVE)
 
 
@@ -28,18 +37,18 @@ def answer_livez(start_response: StartResponse) -> Iterable[bytes]:
     return [_ALIVE]
 
 
-def readyz(readiness: Readiness, root_path: str) -> OpenReply:
-    checks = readiness.check()
+def readyz(probed: Probed, root_path: str) -> OpenReply:
+    checks = probed.readiness.check()
     ready = is_ready(checks)
     body = {"status": "ready" if ready else "not ready", "checks": checks}
     return OpenReply(status=200 if ready else 503, body=msgspec.json.encode(body))
 
 
-def metrics(_: Readiness, root_path: str) -> OpenReply:
-    return OpenReply(body=exposition.scrape())
+def metrics(probed: Probed, root_path: str) -> OpenReply:
+    return OpenReply(body=exposition.scrape() + probed.summary.text())
 
 
-def document(_: Readiness, root_path: str) -> OpenReply:
+def document(_: Probed, root_path: str) -> OpenReply:
     return OpenReply(body=msgspec.json.encode(openapi.document(OPEN_ROUTES, root_path)))
 
 

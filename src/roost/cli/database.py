@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from roost.cli.options import config_file_option, database_option, json_option, read_settings
-from roost.cli.output import Failure
+from roost.cli.output import Failure, print_json
 from roost.store.connection.shown_url import database_name
 
 
@@ -15,18 +15,23 @@ def database() -> None:
 
 
 @database.command()
+@json_option
 @database_option
 @config_file_option
-def sync(database: str | None, config_files: tuple[Path, ...]) -> None:
+def sync(as_json: bool, database: str | None, config_files: tuple[Path, ...]) -> None:
     """Create the tables, or migrate them.
 
     Afterwards they have the version that this release of roost needs. The database of an OpenStack
     Placement is adopted in place. Running the command again does no harm.
 
+    With --json it prints the name of the database, and the version of the tables before (null if
+    there was none) and after.
+
     \b
     Example:
       roost db sync --database postgresql://roost:secret@db/roost
     """
+    from roost.cli.progress_view import shown_progress
     from roost.cli.tables import sync_tables
     from roost.health.configuration import database_url_outcomes
     from roost.health.outcome import AtStart
@@ -35,26 +40,42 @@ def sync(database: str | None, config_files: tuple[Path, ...]) -> None:
     for outcome in database_url_outcomes(settings):
         if outcome.at_start is AtStart.LOG:
             click.echo(f"roost: {outcome.detail}", err=True)
-    version = sync_tables(settings)
-    click.echo(f"{database_name(settings.database_url)} is at version {version}")
+    with shown_progress(as_json=as_json) as progress:
+        versions = sync_tables(settings, progress)
+    where = database_name(settings.database_url)
+    if as_json:
+        before, after = versions
+        print_json({"database": where, "version_before": before, "version": after})
+    else:
+        click.echo(f"{where} is at version {versions.after}")
 
 
 @database.command()
+@json_option
 @database_option
 @config_file_option
-def version(database: str | None, config_files: tuple[Path, ...]) -> None:
+def version(as_json: bool, database: str | None, config_files: tuple[Path, ...]) -> None:
     """Print the version of the tables.
 
+    With --json it prints the name of the database, too.
+
     Exit code 1: the database cannot be used, or has no tables of roost.
+
+    \b
+    Example:
+      roost db version --database sqlite:////var/lib/roost/roost.db
     """
     from roost.cli.tables import tables_version
 
     settings = read_settings(config_files, database)
     found = tables_version(settings)
+    where = database_name(settings.database_url)
     if found is None:
-        where = database_name(settings.database_url)
         raise Failure(f"{where} has no tables of roost yet: run `roost db sync`")
-    click.echo(found)
+    if as_json:
+        print_json({"database": where, "version": found})
+    else:
+        click.echo(found)
 
 
 @database.command()
@@ -74,6 +95,11 @@ def check(
 
     Exit code 0: nothing found, or nothing left after --fix; 1: something found, or the database
     cannot be used; 2: wrong usage.
+
+    \b
+    Examples:
+      roost db check
+      roost db check --fix --database sqlite:////var/lib/roost/roost.db
     """
     from roost.cli.database_check import check_tables
 

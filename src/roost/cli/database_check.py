@@ -6,16 +6,17 @@ from collections.abc import Sequence
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
 from roost.assembly import incomplete_ids
 from roost.cli.output import BadInput
+from roost.cli.progress_view import CommandProgress, shown_progress
 from roost.cli.tables import open_tables
-from roost.health.check import STEPS, check
+from roost.health.check import check
 from roost.health.findings import Finding, FindingKind
 from roost.health.repair import REPAIRS, repair
+from roost.progress import track
 from roost.settings import Settings
 from roost.store.connection.shown_url import database_name
 from roost.store.store import Store
@@ -27,7 +28,7 @@ SHOWN_MAX = 20
 def check_tables(settings: Settings, *, fix: bool, yes: bool, as_json: bool) -> bool:
     """Check, show and with `fix` repair. Returns whether nothing is wrong afterwards."""
     with open_tables(settings) as store:
-        findings = _find(store)
+        findings = _find(store, as_json=as_json)
         if not as_json:
             _show(findings, settings)
         repaired: dict[str, int] = {}
@@ -35,12 +36,14 @@ def check_tables(settings: Settings, *, fix: bool, yes: bool, as_json: bool) -> 
         kinds = [kind for kind in REPAIRS if any(each.kind == kind for each in findings)]
         kinds = kinds if any(each.repair for each in findings) else []
         if fix and kinds and (yes or _confirm(kinds, findings)):
-            for kind in kinds:
-                repaired[kind] = repair(store, kind, incomplete_ids(settings), _tell_failure)
-                if not as_json:
-                    click.echo(f"repaired: {kind.repair} ({repaired[kind]})")
+            with shown_progress(as_json=as_json) as progress:
+                for kind in track(progress, "repairing", kinds):
+                    repaired[kind] = _repair(store, kind, settings, progress)
+                    if not as_json:
+                        with progress.printing():
+                            click.echo(f"repaired: {kind.repair} ({repaired[kind]})")
             # A repair may leave findings, and may reveal others.
-            findings = _find(store)
+            findings = _find(store, as_json=as_json)
             if not as_json:
                 _show(findings, settings)
         if as_json:
@@ -48,19 +51,17 @@ def check_tables(settings: Settings, *, fix: bool, yes: bool, as_json: bool) -> 
         return not findings
 
 
-def _tell_failure(what: str) -> None:
-    click.echo(f"not repaired: {what}", err=True)
+def _find(store: Store, *, as_json: bool) -> list[Finding]:
+    with shown_progress(as_json=as_json) as progress:
+        return check(store, progress)
 
 
-def _find(store: Store) -> list[Finding]:
-    # On stderr, and only on a terminal: stdout is for the result.
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("", total=len(STEPS))
-        return check(store, lambda step: bar.update(task, description=step, advance=1))
+def _repair(store: Store, kind: FindingKind, settings: Settings, progress: CommandProgress) -> int:
+    def tell_failure(what: str) -> None:
+        with progress.printing():
+            click.echo(f"not repaired: {what}", err=True)
+
+    return repair(store, kind, incomplete_ids(settings), tell_failure)
 
 
 def _confirm(kinds: Sequence[FindingKind], findings: Sequence[Finding]) -> bool:

@@ -1,7 +1,6 @@
 """Options that several commands take, and what they lead to: settings, and a client."""
 
 import functools
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from roost.cli.output import BadInput, Failure, one_line
+from roost.cli.output import BadInput
 
 if TYPE_CHECKING:
-    from roost.client import Auth, Client
+    from roost.client import Client
     from roost.settings import Settings, Values
 
 URL_DEFAULT = "http://127.0.0.1:8778"
@@ -112,52 +111,38 @@ def service_options(command: Command) -> Command:
         "--url",
         envvar="ROOST_URL",
         show_envvar=True,
-        help=f"The service. Default: its endpoint in Keystone's catalogue, or {URL_DEFAULT}.",
+        help=f"The service. Default: its endpoint in Keystone's catalogue, if OS_AUTH_URL is set; "
+        f"otherwise {URL_DEFAULT}.",
     )(command)
     return click.option(
         "--token",
         envvar="ROOST_TOKEN",
         show_envvar=True,
-        help="A token for a service with noauth2, such as admin. Without this option, tokens come "
-        "from Keystone if OS_AUTH_URL is set (with OS_USERNAME, OS_PASSWORD, OS_PROJECT_NAME, "
-        "...).",
+        help="A token. Default: one of Keystone, if OS_AUTH_URL is set (with OS_USERNAME, "
+        "OS_PASSWORD, OS_PROJECT_NAME, ...); otherwise admin, for a service with noauth2.",
     )(command)
 
 
 @contextmanager
-def open_client(url: str | None, token: str | None) -> Iterator["Client"]:
-    """A client of the service. Its errors end the command with one line."""
-    from keystoneauth1.exceptions import ClientException
+def open_client(
+    url: str | None, token: str | None, *, timeout: float | None = None
+) -> Iterator["Client"]:
+    """A client of the service. Its errors end the command with one line.
 
-    from roost.client import BadRequest, Client, ClientError
+    `timeout` is how many seconds to wait for an answer, if not as long as the client does.
+    """
+    from roost.cli.authentication import authenticate
+    from roost.cli.service_errors import check_url, keystone_failures, service_failures
+    from roost.client import Client
+    from roost.client.exchange import TIMEOUT_SECONDS
 
-    try:
-        auth, endpoint = _authentication(token)
-        with Client(url or endpoint or URL_DEFAULT, auth=auth) as client:
+    if url:
+        check_url(url)
+    with keystone_failures():
+        found = authenticate(token, find_service=not url)
+        address = url or found.service_url or URL_DEFAULT
+        with (
+            service_failures(address, uses_keystone=found.uses_keystone),
+            Client(address, auth=found.auth, timeout=timeout or TIMEOUT_SECONDS) as client,
+        ):
             yield client
-    except BadRequest as error:
-        raise BadInput(one_line(error)) from error
-    except (ClientError, ClientException) as error:
-        raise Failure(one_line(error)) from error
-
-
-def _authentication(token: str | None) -> tuple["Auth", str | None]:
-    """How to authenticate, and the endpoint of the service if Keystone knows it."""
-    from roost.client import KeystoneAuth, NoAuth
-
-    environment = os.environ
-    if token is not None or "OS_AUTH_URL" not in environment:
-        return NoAuth(token or "admin"), None
-    try:
-        auth = KeystoneAuth.password(
-            environment["OS_AUTH_URL"],
-            username=environment["OS_USERNAME"],
-            password=environment["OS_PASSWORD"],
-            project_name=environment["OS_PROJECT_NAME"],
-            user_domain_name=environment.get("OS_USER_DOMAIN_NAME", "Default"),
-            project_domain_name=environment.get("OS_PROJECT_DOMAIN_NAME", "Default"),
-        )
-    except KeyError as error:
-        raise BadInput(f"OS_AUTH_URL is set, and {error.args[0]} is not") from None
-    region = environment.get("OS_REGION_NAME")
-    return auth, auth.endpoint(region=region, interface=environment.get("OS_INTERFACE", "public"))

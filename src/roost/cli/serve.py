@@ -73,7 +73,7 @@ def serve(
     \b
     Examples:
       roost serve
-      roost serve --host 0.0.0.0 --workers 4 --config-file /etc/placement/placement.conf
+      roost serve --host 0.0.0.0 --workers 4 --config-file placement.conf
     """
     settings = read_settings(
         config_files,

@@ -1,23 +1,33 @@
 """The HTTP server behind `roost serve`."""
 
 import functools
+import logging
+import shlex
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 
 from roost.api.access.authentication import is_loopback
+from roost.cli.options import URL_DEFAULT
 from roost.cli.output import BadInput, Failure
+from roost.cli.progress_view import bar_view, shown_progress
 from roost.cli.tables import sync_tables
 from roost.health.configuration import check_configuration, log_outcomes
 from roost.health.outcome import Outcome
 from roost.observe import exposition, logs
+from roost.progress import LineView, View
 from roost.server.listening import Address
 from roost.server.signals import ending_when_interrupted
 from roost.server.supervisor import INTERRUPT_SECONDS_MAX, Supervisor
-from roost.server.worker import run_worker
+from roost.server.worker import Cadence, run_worker
 from roost.settings import Settings, SettingsError
 from roost.store.connection.shown_url import database_name
+
+LOG = logging.getLogger(__name__)
 
 
 def run_server(settings: Settings, *, host: str, port: int, workers: int, threads: int) -> None:
@@ -29,7 +39,8 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int, thread
             address = Address(host, port)
         # Here, because otherwise all workers would migrate the tables at once.
         if settings.database.sync_on_startup is not False:
-            sync_tables(settings)
+            with shown_progress() as progress:
+                sync_tables(settings, progress)
         with _refused_address(host, port):
             address.claim()
         _print_banner(host, port, settings)
@@ -40,8 +51,10 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int, thread
             raise BadInput(str(error)) from error
         log_outcomes(remarks)
         exposition.drop_own_gauges()
-    work = functools.partial(run_worker, settings=settings, threads=threads)
-    Supervisor(work, address, workers, after_end=exposition.add_up_ended).run()
+    view: View = bar_view() or LineView(LOG.info)
+    cadence = Cadence(view.after_seconds, view.every_seconds)
+    work = functools.partial(run_worker, settings=settings, threads=threads, cadence=cadence)
+    Supervisor(work, address, workers, after_end=exposition.add_up_ended, view=view).run()
 
 
 # ---------------------------------------------------------------------------------------------
@@ -81,10 +94,26 @@ def _print_banner(host: str, port: int, settings: Settings) -> None:
         console.print("  network         this machine only (loopback)")
     if settings.auth_strategy == "noauth2":
         console.print("  authentication  none: noauth2 accepts every token (development)")
-        if not is_loopback(host):
+        if is_loopback(host):
+            console.print(f"  try             {_command(host, port)}", markup=False)
+        else:
             console.print(
                 "  [bold red]Everybody who reaches this address can change everything.[/bold red]"
             )
+
+
+def _command(host: str, port: int) -> str:
+    """A command that talks to this service, as it can be typed in another terminal."""
+    program = Path(sys.argv[0]).absolute()
+    on_path = shutil.which("roost")
+    if program.name != "roost":
+        words = [sys.executable, "-m", "roost"]
+    elif on_path is not None and program.samefile(on_path):
+        words = ["roost"]
+    else:
+        words = [str(program)]
+    url = f"http://{_address(host, port)}"
+    return shlex.join([*words, "tree", *(("--url", url) if url != URL_DEFAULT else ())])
 
 
 def _address(host: str, port: int) -> str:

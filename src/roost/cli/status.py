@@ -32,6 +32,11 @@ def status(
 
     Exit code 0: all checks pass; 1: there are warnings; 2: a check fails, or wrong usage;
     255: the checks could not be run.
+
+    \b
+    Examples:
+      roost status
+      roost status --config-file /etc/placement/placement.conf --json
     """
     if words not in ((), ("upgrade", "check")):
         raise click.UsageError(f"no such check: {' '.join(words)}")
@@ -51,7 +56,7 @@ def _report(settings: "Settings", *, as_json: bool) -> int:
     outcomes = list(configuration_outcomes(settings))
     # If the URL cannot be used, which one of them says, there is no database to check.
     if all(outcome.name != DATABASE_CHECK for outcome in outcomes):
-        outcomes += _database_outcomes(settings)
+        outcomes += _database_outcomes(settings, as_json=as_json)
     level = max(outcome.level for outcome in outcomes)
     if as_json:
         click.echo(_as_json(outcomes, level))
@@ -60,15 +65,16 @@ def _report(settings: "Settings", *, as_json: bool) -> int:
     return int(level)
 
 
-def _database_outcomes(settings: "Settings") -> "list[Outcome]":
+def _database_outcomes(settings: "Settings", *, as_json: bool) -> "list[Outcome]":
+    from roost.cli.progress_view import shown_progress
     from roost.cli.tables import open_tables
     from roost.health.outcome import failure
     from roost.health.status import database_outcomes
 
     outcomes: list[Outcome] = []
     try:
-        with open_tables(settings) as store:
-            outcomes.extend(database_outcomes(store, settings))
+        with shown_progress(as_json=as_json) as progress, open_tables(settings) as store:
+            outcomes.extend(database_outcomes(store, settings, progress))
     except Failure as reason:
         # The server went away between two checks.
         outcomes.append(failure("database", str(reason)))

@@ -1,6 +1,17 @@
-"""How the client authenticates."""
+"""How the client authenticates, and whom it trusts."""
 
-from typing import Any, Protocol, Self
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import httpx
+
+from roost.client.errors import AuthenticationFailed, Unreachable
+
+if TYPE_CHECKING:
+    from keystoneauth1.session import Session
 
 
 class Auth(Protocol):
@@ -25,10 +36,17 @@ class KeystoneAuth:
     """Tokens of Keystone, from any plugin of keystoneauth1. They are renewed before they expire."""
 
     def __init__(self, plugin: Any, **session: Any) -> None:
+        """`session` are arguments of the session that is made with the plugin."""
         from keystoneauth1.session import Session
 
-        self._plugin = plugin
         self._session = Session(auth=plugin, **session)
+
+    @classmethod
+    def of_session(cls, session: "Session") -> Self:
+        """Tokens from a session that the program has already."""
+        auth = cls.__new__(cls)
+        auth._session = session
+        return auth
 
     @classmethod
     def password(
@@ -56,14 +74,53 @@ class KeystoneAuth:
         )
 
     def headers(self, *, renewed: bool = False) -> dict[str, str]:
-        if renewed:
-            self._plugin.invalidate()
-        token = self._session.get_token()
+        with _own_errors():
+            if renewed:
+                self._session.invalidate()
+            token = self._session.get_token()
         return {} if token is None else {"x-auth-token": token}
 
-    def endpoint(self, *, region: str | None = None, interface: str = "internal") -> str | None:
-        """The URL of the placement service in the catalogue; None if it is not there."""
-        found: str | None = self._session.get_endpoint(
-            service_type="placement", region_name=region, interface=interface
-        )
+    def endpoint(self, *, region: str | None = None, interface: str = "internal") -> str:
+        """The URL of the placement service in Keystone's catalogue.
+
+        If it is not there, this raises `AuthenticationFailed`.
+        """
+        with _own_errors():
+            found = self._session.get_endpoint(
+                service_type="placement", region_name=region, interface=interface
+            )
+        if found is None:
+            raise AuthenticationFailed("the session has no catalogue: name the URL of the service")
         return found
+
+
+@contextmanager
+def _own_errors() -> Iterator[None]:
+    """Raises errors of keystoneauth1 as errors of the client."""
+    from keystoneauth1 import exceptions
+
+    try:
+        yield
+    except (exceptions.ConnectionError, exceptions.HttpServerError) as error:
+        # The service itself has not been asked.
+        raise Unreachable(f"Keystone: {error}", sent=False) from error
+    except exceptions.ClientException as error:
+        raise AuthenticationFailed(f"Keystone: {error}") from error
+
+
+def ssl_context(verify: bool | str, cert: str | tuple[str, str] | None = None) -> ssl.SSLContext:
+    """Whom to trust, and who to be, in the form of requests and of keystoneauth1.
+
+    `verify` is whether to check certificates, or the path of the authorities' certificates. `cert`
+    is the path of the client's certificate, or the paths of its certificate and key.
+    """
+    if isinstance(verify, str):
+        is_folder = Path(verify).is_dir()
+        context = ssl.create_default_context(
+            cafile=None if is_folder else verify, capath=verify if is_folder else None
+        )
+    else:
+        context = httpx.create_ssl_context(verify=verify)
+    if cert is not None:
+        context.load_cert_chain(*((cert,) if isinstance(cert, str) else cert))
+    return context

@@ -1,27 +1,35 @@
-"""The answers of `Client.explain` and `Client.capacity`: decoded JSON, with types.
+"""What `explain` and `capacity` return: frozen values.
 
-docs/beyond.md describes what the fields mean.
+docs/beyond.md describes what the fields mean. Encoded as JSON they are what the service sent: a
+field that does not apply is left out.
 """
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal
+
+from roost.model import Value
 
 
-class ExplainedRule(TypedDict):
-    """One condition of a request. A field that does not apply to its kind is missing."""
+class ExplainedRule(Value, frozen=True, kw_only=True, omit_defaults=True):
+    """One condition of a request. A field that does not apply to its kind has its default."""
 
     kind: str  # such as resources, required or in_tree
-    names: list[str]  # of traits, aggregates, a resource class, suffixes of groups or a provider
-    group: NotRequired[str]  # the suffix of the group that it belongs to
-    outside: NotRequired[list[str]]  # suffixes of groups that are served from elsewhere
-    amount: NotRequired[int]  # of a resource class
-    can_split: NotRequired[bool]  # whether several providers may give the amount together
+    group: str | None = None  # the suffix of the group that it belongs to
+    names: tuple[str, ...]  # of traits, aggregates, a resource class, groups or a provider
+    outside: tuple[str, ...] = ()  # suffixes of groups that are served from elsewhere
+    amount: int | None = None  # of a resource class
+    can_split: bool = False  # whether several providers may give the amount together
 
 
-# What was there before a rule, and what was left after it. `in` is a keyword.
-ExplainedCounts = TypedDict("ExplainedCounts", {"in": int, "out": int})
+class ExplainedCounts(
+    Value, frozen=True, kw_only=True, rename={"before": "in", "after": "out"}
+):  # `in` is a keyword
+    """How many there were before a rule, and how many were left after it."""
+
+    before: int
+    after: int
 
 
-class ExplainedStage(TypedDict):
+class ExplainedStage(Value, frozen=True, kw_only=True):
     """What one rule left, after all rules before it."""
 
     rule: ExplainedRule
@@ -30,7 +38,7 @@ class ExplainedStage(TypedDict):
     providers: ExplainedCounts
 
 
-class ExplainedInventory(TypedDict):
+class ExplainedInventory(Value, frozen=True, kw_only=True):
     """What was asked of an inventory, and what it has."""
 
     asked: int
@@ -42,18 +50,18 @@ class ExplainedInventory(TypedDict):
     step_size: int
 
 
-class ExplainedProvider(TypedDict):
+class ExplainedProvider(Value, frozen=True, kw_only=True, omit_defaults=True):
     """Why one provider does not meet a rule."""
 
     uuid: str
     name: str
-    broken: list[str]  # limits of the inventory, traits or aggregates
+    broken: tuple[str, ...]  # limits of the inventory, traits or aggregates
     text: str
-    inventory: NotRequired[ExplainedInventory]  # if the rule is about one
-    gives: NotRequired[int]  # the largest piece, if the amount may be split
+    inventory: ExplainedInventory | None = None  # if the rule is about one
+    gives: int | None = None  # the largest piece, if the amount may be split
 
 
-class ExplainedTree(TypedDict):
+class ExplainedTree(Value, frozen=True, kw_only=True):
     """Which rule a tree does not meet, and which of its providers come nearest."""
 
     uuid: str  # of the root
@@ -62,11 +70,11 @@ class ExplainedTree(TypedDict):
     rule: ExplainedRule | None
     reason: str | None  # the rule and what breaks it, in words
     text: str  # the same as a sentence about the tree
-    providers: list[ExplainedProvider]
+    providers: tuple[ExplainedProvider, ...]
     providers_more: int  # how many more there are
 
 
-class Relaxation(TypedDict):
+class Relaxation(Value, frozen=True, kw_only=True):
     """One change that would make the request fit."""
 
     rule: ExplainedRule
@@ -74,29 +82,31 @@ class Relaxation(TypedDict):
     text: str
 
 
-class Explanation(TypedDict):
+class Explanation(Value, frozen=True, kw_only=True):
     """Why a request fits or does not."""
 
     verdict: Literal["fits", "not now", "never", "unknown"]
     summary: str  # in one sentence
     trees: int
     providers: int
-    stages: list[ExplainedStage]
+    stages: tuple[ExplainedStage, ...]
     tree: ExplainedTree | None  # the tree that was asked about
-    nearest: list[ExplainedTree]
-    relaxations: list[Relaxation]
+    nearest: tuple[ExplainedTree, ...]
+    relaxations: tuple[Relaxation, ...]
     complete: bool  # whether everything was tried; if not, stages or relaxations may be missing
 
 
-class TreeCapacity(TypedDict):
+class TreeCapacity(Value, frozen=True, kw_only=True):
+    """How many requests take something from a tree."""
+
     uuid: str  # of the root
     name: str
     count: int
 
 
-class Capacity(TypedDict):
+class Capacity(Value, frozen=True, kw_only=True):
     """How many more of a request fit."""
 
     count: int
-    trees: list[TreeCapacity]
+    trees: tuple[TreeCapacity, ...]
     complete: bool  # False: at least `count` fit

@@ -1,10 +1,11 @@
 """Conversion between the values of the client and the JSON of the API."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
+from roost.client.calls import Page
 from roost.client.values import (
     Candidate,
     Candidates,
@@ -18,8 +19,11 @@ from roost.client.values import (
     ProviderInventories,
     ProviderSummary,
     ProviderTraits,
+    Resources,
 )
 from roost.model import UNKNOWN_CONSUMER_TYPE
+
+Answer = TypeVar("Answer")
 
 _INVENTORY_FIELDS = Inventory.__struct_fields__
 
@@ -32,6 +36,23 @@ def provider(found: Any) -> Provider:
         parent_uuid=found.get("parent_provider_uuid"),
         root_uuid=found.get("root_provider_uuid", found["uuid"]),
     )
+
+
+def providers(found: Any) -> list[Provider]:
+    return [provider(each) for each in found["resource_providers"]]
+
+
+def nothing(found: Any) -> None:
+    """The answer says no more than that the request was done."""
+
+
+def exists(found: Any) -> bool:
+    """It was found."""
+    return True
+
+
+def extensions(found: Any) -> frozenset[str]:
+    return frozenset(found.get("extensions", ()))
 
 
 def inventory(found: Mapping[str, Any]) -> Inventory:
@@ -56,6 +77,23 @@ def inventories_body(values: Mapping[str, Inventory], generation: int) -> dict[s
     }
 
 
+def provider_generation(found: Any) -> int:
+    return int(found["resource_provider_generation"])
+
+
+def usages(found: Any) -> Mapping[str, Any]:
+    read: Mapping[str, Any] = found["usages"]
+    return read
+
+
+def trait_names(found: Any) -> frozenset[str]:
+    return frozenset(found["traits"])
+
+
+def resource_class_names(found: Any) -> frozenset[str]:
+    return frozenset(each["name"] for each in found["resource_classes"])
+
+
 def traits(found: Any) -> ProviderTraits:
     return ProviderTraits(
         generation=found["resource_provider_generation"], traits=frozenset(found["traits"])
@@ -77,6 +115,10 @@ def consumer(uuid: str, found: Any) -> Consumer:
         generation=found.get("consumer_generation"),
         consumer_type=found.get("consumer_type"),
     )
+
+
+def provider_consumers(found: Any) -> Mapping[str, Resources]:
+    return {consumer: held["resources"] for consumer, held in found["allocations"].items()}
 
 
 # From the next version on, a consumer must have a type.
@@ -111,25 +153,24 @@ def _consumer_body(value: Consumer, *, typed: bool) -> dict[str, Any]:
     return body
 
 
-def placement_body(query: str, consumers: Iterable[Consumer]) -> dict[str, Any]:
-    return {
-        "query": query,
-        "consumers": {
-            each.uuid: {
-                "project_id": each.project_id,
-                "user_id": each.user_id,
-                "consumer_type": each.consumer_type,
-            }
-            for each in consumers
-        },
-    }
-
-
 def candidate(found: Any) -> Candidate:
     return Candidate(
         allocations={key: each["resources"] for key, each in found["allocations"].items()},
         mappings=found.get("mappings", {}),
     )
+
+
+def placements(found: Any) -> Mapping[str, Candidate]:
+    return {uuid: candidate(each) for uuid, each in found["placements"].items()}
+
+
+def candidates_page(found: Any) -> Page[Candidate]:
+    return Page(items=candidates(found).candidates, next=found.get("next"))
+
+
+def as_it_is(found: Answer) -> Answer:
+    """The answer has the shape of its value."""
+    return found
 
 
 def candidates(found: Any) -> Candidates:
@@ -164,6 +205,11 @@ def events(found: Any) -> Events:
         ],
         position=found["position"],
     )
+
+
+def events_page(found: Any) -> Page[Event]:
+    read = events(found)
+    return Page(items=read.events, next=read.position)
 
 
 def _event_kind(text: str) -> EventKind:

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Connection, cast, func, select
+from sqlalchemy import BigInteger, Connection, Select, Table, cast, func, select
 
 from roost.health.findings import Finding, FindingKind
 from roost.model import Value
+from roost.progress import SILENT, Progress
 from roost.search.index.index import Index
 from roost.store.schema import (
     allocations,
@@ -24,6 +25,7 @@ from roost.store.schema import (
     resource_providers,
     traits,
 )
+from roost.store.tables.index_rows import PART_ROWS_MAX, rows_to_read
 
 _parents = resource_providers.alias("parents")
 _providers = resource_providers.alias("providers")
@@ -48,18 +50,30 @@ class TableContents(Value, frozen=True, kw_only=True):
 # The tables
 
 
-def read_contents(connection: Connection) -> TableContents:
-    aggregates = frozenset((uuid, other) for uuid, other in connection.execute(_AGGREGATES))
+def read_contents(connection: Connection, progress: Progress = SILENT) -> TableContents:
+    def rows(title: str, statement: Select[Any], counted: Table) -> Iterator[Any]:
+        total = rows_to_read(connection, counted, progress)
+        progress.stage(f"reading {title} by name", total)
+        for part in connection.execute(statement).partitions(PART_ROWS_MAX):
+            yield from part
+            progress.advance(len(part))
+
+    aggregates = frozenset(
+        (uuid, other)
+        for uuid, other in rows("aggregates", _AGGREGATES, resource_provider_aggregates)
+    )
     return TableContents(
         providers={
             uuid: (name, generation or 0, parent)
-            for uuid, name, generation, parent in connection.execute(_PROVIDERS)
+            for uuid, name, generation, parent in rows("providers", _PROVIDERS, resource_providers)
         },
         inventories={
             (uuid, name): (*numbers, used)
-            for uuid, name, *numbers, used in connection.execute(_INVENTORIES)
+            for uuid, name, *numbers, used in rows("inventories", _INVENTORIES, inventories)
         },
-        traits=frozenset((uuid, name) for uuid, name in connection.execute(_TRAITS)),
+        traits=frozenset(
+            (uuid, name) for uuid, name in rows("traits", _TRAITS, resource_provider_traits)
+        ),
         aggregates=aggregates,
         searched_aggregates=frozenset((uuid, _spelled(other)) for uuid, other in aggregates),
     )

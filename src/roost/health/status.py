@@ -8,23 +8,30 @@ from roost.health.character_sets import judge_columns, read_columns
 from roost.health.inspection import count_missing_rows
 from roost.health.outcome import Outcome, failure, first_line, success, warning
 from roost.health.server import check_reachable, judge, read_settings
+from roost.progress import SILENT, Progress
 from roost.settings import Settings
 from roost.store.migrations import migrate
 from roost.store.store import Store
 
 
-def database_outcomes(store: Store, settings: Settings) -> Iterator[Outcome]:
+def database_outcomes(
+    store: Store, settings: Settings, progress: Progress = SILENT
+) -> Iterator[Outcome]:
     """The checks of the database; only the first one if it cannot be reached."""
+    progress.stage("connecting to the database")
     try:
         check_reachable(store)
     except Unavailable as error:
         yield failure("database", first_line(error))
         return
     yield success("database", f"{store.engine.dialect.name}, reachable")
+    progress.stage("checking the tables")
     yield _schema(store)
     # Without tables, which the check of the schema has reported, there are no rows to check.
+    progress.stage("looking for incomplete rows")
     with contextlib.suppress(Unavailable):
         yield from _rows(store)
+    progress.stage("checking the settings of the database")
     if store.engine.dialect.name == "sqlite":
         yield _sqlite(settings)
     else:

@@ -8,6 +8,8 @@ import fcntl
 import logging
 import os
 import platform
+import struct
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -25,6 +27,9 @@ LOG = logging.getLogger(__name__)
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
+READ_ATTEMPTS = 20
+READ_PAUSE_SECONDS = 0.05
+
 
 def scrape() -> bytes:
     """All metrics of all processes that serve."""
@@ -40,7 +45,21 @@ def scrape() -> bytes:
     if folder is None:
         return generate_latest(registry)
     with metrics_files.locked(Path(folder), fcntl.LOCK_SH):
-        return generate_latest(registry)
+        return _read_files(registry)
+
+
+def _read_files(registry: CollectorRegistry) -> bytes:
+    """The metrics, of all files of the folder.
+
+    A process that starts creates its files empty, and fills them at once. In between they cannot be
+    read.
+    """
+    for _ in range(READ_ATTEMPTS - 1):
+        try:
+            return generate_latest(registry)
+        except struct.error:
+            time.sleep(READ_PAUSE_SECONDS)
+    return generate_latest(registry)
 
 
 def drop_own_gauges() -> None:

@@ -161,6 +161,33 @@ CONNECTION_TIMEOUTS = Counter(
 )
 
 
+# ---------------------------------------------------------------------------------------------
+# Trees that are held
+
+HOLDS = Counter(
+    "roost_holds",
+    "Holds of trees that were granted.",
+    registry=REGISTRY,
+)
+HELD_REQUESTS = Counter(
+    "roost_held_requests",
+    "Claims and releases that had to wait for the end of a hold.",
+    registry=REGISTRY,
+)
+HELD_WAITING = Gauge(
+    "roost_held_requests_waiting",
+    "Claims and releases that wait for the end of a hold.",
+    registry=REGISTRY,
+    multiprocess_mode="livesum",
+)
+HELD_SECONDS = Histogram(
+    "roost_held_seconds",
+    "How long claims and releases waited for the end of a hold.",
+    buckets=_REQUEST_SECONDS,
+    registry=REGISTRY,
+)
+
+
 class Stopwatch:
     """Measures consecutive stages."""
 

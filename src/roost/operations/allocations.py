@@ -27,16 +27,23 @@ def replace_allocations(roost: Roost, *, changes: Sequence[ConsumerChange]) -> N
 
     The first allocation of a consumer creates it, and the last one that goes deletes it.
     """
+    check_holds(roost, changes)
     write(
         roost,
-        lambda tx, state: claim(tx, state, changes, roost.settings),
+        lambda tx, state: claim(tx, state, changes, roost),
         providers={uuid: None for change in changes for uuid in change.allocations},
         retry_count=roost.settings.allocation_conflict_retry_count,
     )
 
 
+def check_holds(roost: Roost, changes: Sequence[ConsumerChange]) -> None:
+    """Raise `TreeHeld` if one of these changes has to wait; before it takes a transaction."""
+    roost.notice_holds()
+    roost.holds.check(uuid for change in changes for uuid in change.allocations)
+
+
 def claim(
-    tx: Transaction, state: StateReader, changes: Sequence[ConsumerChange], settings: Settings
+    tx: Transaction, state: StateReader, changes: Sequence[ConsumerChange], roost: Roost
 ) -> None:
     """Read the state, judge the changes by it, and write them: guards first."""
     consumers = state.consumers(changes)
@@ -44,9 +51,15 @@ def claim(
     current = read_current(state, changes, consumers)
     class_ids = find_class_ids(state, current, changes)
     check_capacity(current.inventories, current.released, changes, class_ids)
+    # As late as possible: it may have waited for the locks of its providers. What consumers give
+    # back counts as well, since a reshape names their generations.
+    roost.holds.check(
+        uuids=(uuid for change in changes for uuid in change.allocations),
+        ids=(held.provider_id for held in current.holdings),
+    )
     advanced = providers_to_advance(current, changes)
     tx.providers.advance([(current.providers[uuid], 1) for uuid in advanced], modified=False)
-    save_consumers(tx, current, changes, class_ids, settings)
+    save_consumers(tx, current, changes, class_ids, roost.settings)
 
 
 def delete_allocations(roost: Roost, *, consumer_uuid: str) -> None:
@@ -59,10 +72,12 @@ def delete_allocations(roost: Roost, *, consumer_uuid: str) -> None:
         consumer, providers = tx.consumers.read_with_providers(consumer_spellings(consumer_uuid))
         if consumer is None or not consumer.holdings:
             raise ConsumerNotFound(consumer_uuid)
+        roost.holds.check(ids=(held.provider_id for held in consumer.holdings))
         tx.consumers.delete([consumer])
         tx.allocations.replace(consumer.holdings, [])
         tx.providers.announce_unmoved(providers)
 
+    roost.notice_holds()
     roost.run(unit, retry_count=roost.settings.allocation_conflict_retry_count)
 
 

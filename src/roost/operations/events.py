@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 
 from roost.errors import PositionGone
 from roost.model import Event, EventKind, Value
-from roost.operations.event_names import NamesAtTime, ProviderName
 from roost.search.index.index import Index
 from roost.service.service import Roost
 from roost.service.watcher import EventFilter, WriteEvents
 from roost.store.change_record import ChangeRecord
+from roost.store.feed.event_names import NamesAtTime, ProviderName
 from roost.store.feed.history import HistoryEntry
 from roost.store.feed.positions import FeedPosition, is_ahead
 

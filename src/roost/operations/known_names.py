@@ -19,7 +19,7 @@ def check_query(index: Index, query: CandidateQuery) -> None:
 def check_classes(index: Index, names: Iterable[str]) -> None:
     unknown = list(dict.fromkeys(name for name in names if name not in index.classes.ids))
     if unknown:
-        raise UnknownResourceClass(unknown)
+        raise UnknownResourceClass(unknown, index.classes.ids)
 
 
 def check_traits(index: Index, rules: Iterable[TraitRule]) -> None:
@@ -31,4 +31,4 @@ def check_traits(index: Index, rules: Iterable[TraitRule]) -> None:
         if name not in index.traits.ids
     }
     if unknown:
-        raise UnknownTrait(unknown)
+        raise UnknownTrait(unknown, index.traits.ids)

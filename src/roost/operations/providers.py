@@ -6,11 +6,11 @@ from datetime import datetime
 import msgspec
 
 from roost.errors import InvalidParent, ProviderNotFound, UnknownParent
-from roost.model import (
-    Provider,
-)
+from roost.model import Provider, ProviderColumns
 from roost.operations.known_names import check_classes, check_traits
-from roost.query import ProviderQuery
+from roost.query import Page, ProviderQuery
+from roost.search.bulk.details import read_batches, select_page
+from roost.search.index.columns import Integers
 from roost.search.index.index import Index
 from roost.search.index.providers import moment
 from roost.search.match import matching_providers
@@ -27,7 +27,7 @@ def read_provider(roost: Roost, *, uuid: str) -> Provider:
 class ProviderList:
     """Providers at one point in time. Each is made when it is looked at: there may be very many."""
 
-    def __init__(self, index: Index, rows: Sequence[int]) -> None:
+    def __init__(self, index: Index, rows: Integers) -> None:
         self._index = index
         self._rows = rows
 
@@ -35,29 +35,63 @@ class ProviderList:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[Provider]:
-        return (_provider(self._index, row) for row in self._rows)
+        return (_provider(self._index, row) for row in self._rows.tolist())
 
     @property
     def modified(self) -> datetime | None:
         """When the last of them was modified; None if there is none."""
-        if not self._rows:
+        if not len(self._rows):
             return None
         return moment(float(self._index.rows.modified[self._rows].max()))
 
 
+class ProviderPage(ProviderList):
+    """A page of providers in the order of their creation, with everything that they have."""
+
+    def __init__(self, index: Index, rows: Integers, last_id: int | None) -> None:
+        super().__init__(index, rows)
+        self.last_id = last_id  # the id of the last provider, if another page follows
+
+    def read_batches(self, *, inventories: bool) -> Iterator[ProviderColumns]:
+        """All of it, a batch at a time; inventories and usage only if they are asked for."""
+        return read_batches(self._index, self._rows, inventories=inventories)
+
+    def traits(self, number: int) -> Sequence[str]:
+        """The names in a set of traits, in the order in which a single read lists them."""
+        return [self._index.traits.names[each] for each in self._index.trait_sets.members[number]]
+
+    def aggregates(self, number: int) -> Sequence[str]:
+        """The UUIDs in a set of aggregates, as they are stored."""
+        return self._index.aggregate_sets.stored[number]
+
+
 def list_providers(roost: Roost, *, query: ProviderQuery) -> ProviderList:
+    return ProviderList(*_select(roost, query))
+
+
+def list_provider_page(roost: Roost, *, query: ProviderQuery, page: Page) -> ProviderPage:
+    """A page of the list; refuses a `tree` that no provider is in.
+
+    Every page is read from a snapshot of its own. An id never changes, so a provider that exists
+    from the first page to the last is on exactly one of them, whatever happens to others.
+    """
+    index, rows = _select(roost, query)
+    return ProviderPage(index, *select_page(index, rows, page))
+
+
+def _select(roost: Roost, query: ProviderQuery) -> tuple[Index, Integers]:
     with roost.current_index() as index:
         check_classes(index, query.resources)
         check_traits(index, [query.traits])
+        rows = matching_providers(index, query)
         if query.name is None or query.name in index.row_of_name:
-            return ProviderList(index, matching_providers(index, query))
+            return index, rows
     # Names are unique to the database. So it has at most one that it takes for equal.
     stored = roost.store.reads.stored_provider_name(query.name)
     if stored is None:
-        return ProviderList(index, [])
-    query = msgspec.structs.replace(query, name=stored)
+        return index, rows
     with roost.current_index() as index:
-        return ProviderList(index, matching_providers(index, query))
+        return index, matching_providers(index, msgspec.structs.replace(query, name=stored))
 
 
 def create_provider(roost: Roost, *, uuid: str, name: str, parent_uuid: str | None) -> Provider:

@@ -60,7 +60,12 @@ def reshape(
         _advance(tx, before, consumers, new)
         _save_inventories(tx, before, new, class_ids)
         save_consumers(tx, before, consumers, class_ids, roost.settings)
+        # Claims that wait for this reshape go on once they can see it.
+        tx.changes.end_holds(hold.id for hold in roost.holds.of(touched))
 
+    roost.notice_holds()
+    touched = {change.provider_uuid for change in inventories}
+    touched.update(uuid for change in consumers for uuid in change.allocations)
     roost.run(unit, retry_count=roost.settings.allocation_conflict_retry_count)
 
 

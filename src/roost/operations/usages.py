@@ -1,9 +1,10 @@
-"""How much is used: of one provider, and by the consumers of a project."""
+"""How much is used: of one provider, by the consumers of a project, and in the whole cloud."""
 
-from roost.model import (
-    ConsumerTypeUsage,
-    ProviderUsages,
-)
+from collections.abc import Collection
+
+from roost.model import ConsumerTypeUsage, ProviderUsages, Summary
+from roost.operations.known_names import check_classes
+from roost.search.bulk.summary import summarize
 from roost.service.service import Roost
 
 
@@ -32,3 +33,15 @@ def read_project_usages(
     return roost.store.reads.project_usages(
         project_id, user_id=user_id, consumer_type=consumer_type
     )
+
+
+def read_summary(
+    roost: Roost, *, by: Collection[str] = (), classes: Collection[str] | None = None
+) -> Summary:
+    """Sums over all providers; `by` names `aggregates` and `traits` to have them for each, too.
+
+    `classes` are the resource classes to be shown; None: all.
+    """
+    with roost.current_index() as index:
+        check_classes(index, classes or ())
+        return summarize(index, by=by, classes=classes, budget=roost.search_budget())

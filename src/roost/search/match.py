@@ -107,7 +107,8 @@ class GroupMatcher:
         self._aggregates = (
             AggregateTest(index, group.aggregates, budget) if group.aggregates else None
         )
-        self._range = _rows_allowed(index, group)
+        # The only rows that may serve it, or None.
+        self.range = _rows_allowed(index, group)
         demands = {index.classes.ids[name]: amount for name, amount in group.resources.items()}
         if alone:
             self.slots = [Slot(self, demands)]
@@ -122,8 +123,8 @@ class GroupMatcher:
         if self._aggregates is not None:
             # An aggregate on a root spans its whole tree, but not for suffixed groups.
             accepted &= self._aggregates.accepts(index, rows, spanning=not self.one_provider)
-        if self._range is not None:
-            accepted &= (rows >= self._range.start) & (rows < self._range.stop)
+        if self.range is not None:
+            accepted &= (rows >= self.range.start) & (rows < self.range.stop)
         return accepted
 
 
@@ -205,8 +206,14 @@ class RootTest:
         return roots
 
 
-def matching_providers(index: Index, query: ProviderQuery) -> list[int]:
-    """The rows of the providers that meet a list query, each on its own."""
+def matching_providers(
+    index: Index, query: ProviderQuery, budget: Budget | None = None
+) -> Integers:
+    """The rows of the providers that meet a list query, each on its own.
+
+    Refuses a `tree` that no provider is in. A query about one provider or one tree examines that
+    alone.
+    """
     # A listed provider meets every rule alone, just as one that serves a suffixed group.
     group = RequestGroup(
         suffix="listed",
@@ -215,18 +222,22 @@ def matching_providers(index: Index, query: ProviderQuery) -> list[int]:
         aggregates=query.aggregates,
         in_tree=query.in_tree,
     )
-    first, end = 0, index.rows.count
+    ranges = [range(index.rows.count)]
+    if query.tree is not None:
+        ranges.append(index.tree_rows(index.row(query.tree)))
     for key, rows_of in ((query.uuid, index.row_of_uuid), (query.name, index.row_of_name)):
         if key is not None:
             row = rows_of.get(key)
-            if row is None:
-                return []
-            first, end = max(first, row), min(end, row + 1)
+            ranges.append(range(0) if row is None else range(row, row + 1))
+    (slot,) = (matcher := GroupMatcher(index, group)).slots
+    if matcher.range is not None:
+        ranges.append(matcher.range)
+    first, end = max(each.start for each in ranges), min(each.stop for each in ranges)
     if first >= end:
-        return []
-    (slot,) = GroupMatcher(index, group).slots
-    rows: list[int] = slot.local(index, first, end).tolist()
-    return rows
+        return EMPTY
+    if budget is not None:
+        budget.examine_rows(end - first)
+    return slot.local(index, first, end, budget)
 
 
 def trait_sets_accepted(index: Index, rule: TraitRule, budget: Budget) -> Mask:

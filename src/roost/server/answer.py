@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from roost.api.http.exchange import UNREAD_BYTES_MAX
+from roost.api.http.messages import EVENTS
 from roost.server.connections import cut_off
 from roost.server.request_body import Receive
-from roost.server.wsgi_call import Send, WsgiCall
+from roost.server.wsgi_call import BrokenOff, Send, WsgiCall
 
 # How long a client may take nothing of its answer.
 STALLED_SECONDS_MAX = 30.0
@@ -32,7 +33,7 @@ class Sender:
     def __init__(self, send: Send, receive: Receive, client: tuple[str, str]) -> None:
         self._send = send
         self._client = client
-        self.gone = asyncio.ensure_future(_until_gone(receive))
+        self.gone = asyncio.ensure_future(until_gone(receive))
 
     async def start(self, call: WsgiCall) -> None:
         await self._send(call.start_message())
@@ -75,6 +76,10 @@ async def send_pieces(sender: Sender, call: WsgiCall, next_piece: NextPiece) -> 
                 await sender.break_off()
                 return
             piece = await next_piece()
+    except BrokenOff:
+        # The client must not take it for the whole answer.
+        await sender.break_off()
+        return
     except Exception:
         await sender.break_off()
         raise
@@ -121,15 +126,21 @@ class Stream:
         sender.gone.add_done_callback(lambda _: self.end())
         try:
             await sender.start(self._call)
+            is_empty = True
             while (data := await self._take()) is not None:
                 if not await sender.send(data):
                     await sender.break_off()
                     return
                 self._count_sent(len(data))
+                is_empty = False
         finally:
             self._watch.stop()
             self._forget()
-        await sender.end()
+        if is_empty and self._call.media_type != EVENTS:
+            # Nothing is no document.
+            await sender.break_off()
+        else:
+            await sender.end()
 
     def _deliver(self, piece: bytes | None) -> None:
         with self._lock:
@@ -191,7 +202,7 @@ async def _awaited(sending: Awaitable[None]) -> None:
     await sending
 
 
-async def _until_gone(receive: Receive) -> None:
+async def until_gone(receive: Receive) -> None:
     """Wait until the client is gone; what it sends is not read by anybody else."""
     while (await receive())["type"] != "http.disconnect":
         pass

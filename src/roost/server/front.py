@@ -17,11 +17,12 @@ from typing import Any
 
 from roost.api import probes
 from roost.api.application import OPEN_PATHS
+from roost.api.http.exchange import Waiting
 from roost.api.http.messages import Application, Environ
 from roost.api.http.request_middleware import has_prefix
 from roost.api.routes import bounds
 from roost.server import turns
-from roost.server.answer import Sender, Stream, Unread, send_pieces
+from roost.server.answer import Sender, Stream, Unread, send_pieces, until_gone
 from roost.server.environ import Scope, make_environ
 from roost.server.lanes import Lanes
 from roost.server.request_body import (
@@ -38,6 +39,9 @@ from roost.settings import Settings
 # How long a thread may keep the interpreter while others want it. A request waits for it several
 # times, so Python's default of 5 ms adds up.
 SWITCH_SECONDS = 0.0005
+# How long watches have for their last words when the process stops. The hub that has them usually
+# needs milliseconds; it needs longer if the database does not answer.
+LAST_WORDS_SECONDS = 0.25
 # How long finished requests wait for each other.
 SWEEP_SECONDS = 0.02
 
@@ -107,7 +111,7 @@ class _Running:
     def _end_streams(self) -> None:
         self._is_stopping = True
         for stream in self._streams:
-            stream.end()
+            self._loop.call_later(LAST_WORDS_SECONDS, stream.end)
 
     # -----------------------------------------------------------------------------------------
     # A request
@@ -129,19 +133,37 @@ class _Running:
             except Disconnected:
                 return
             is_unread = isinstance(environ["wsgi.input"], RefusedBody)
+        context = Context()
+        body, length = environ["wsgi.input"], environ.get("CONTENT_LENGTH")
         try:
-            await self._answer(environ, path, receive, send, scope["client"])
+            waiting = await self._answer(environ, path, context, receive, send, scope)
+            while waiting is not None:
+                if not await self._is_over(waiting, receive):
+                    return
+                # Middleware has changed the environment, and somebody has read the body.
+                environ = make_environ(scope)
+                environ["wsgi.input"] = body
+                if length is not None:
+                    environ["CONTENT_LENGTH"] = length
+                body.seek(0)
+                waiting = await self._answer(environ, path, context, receive, send, scope)
         finally:
             self._bodies.release(held)
         if is_unread:
             await discard(receive)
 
     async def _answer(
-        self, environ: Environ, path: str, receive: Receive, send: Send, client: tuple[str, str]
-    ) -> None:
+        self,
+        environ: Environ,
+        path: str,
+        context: Context,
+        receive: Receive,
+        send: Send,
+        scope: Scope,
+    ) -> Waiting | None:
+        """Answer a request, or say for what it has to wait before it is tried again."""
         call = WsgiCall(environ, self._room)
         done = self._loop.create_future()
-        context = Context()
         streams: list[Stream] = []
 
         def work() -> None:
@@ -151,7 +173,7 @@ class _Running:
                 streams[0].start()
 
         def then() -> None:
-            if call.is_short:
+            if call.waiting is None and call.is_short:
                 _send_at_once(call, send)
                 self._finished.add(done)
                 if not self._is_frozen:
@@ -168,9 +190,28 @@ class _Running:
         )
         await done
         if streams:
-            await self._send_stream(streams[0], Sender(send, receive, client))
+            await self._send_stream(streams[0], Sender(send, receive, scope["client"]))
         elif call.pieces is not None:
-            await self._send_pieces(call, context, send, receive, client)
+            await self._send_pieces(call, context, send, receive, scope["client"])
+        return call.waiting
+
+    async def _is_over(self, waiting: Waiting, receive: Receive) -> bool:
+        """Wait without a thread; whether the client is still there."""
+        over = self._loop.create_future()
+
+        def wake() -> None:
+            # The event loop may have ended, and the process will.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(_set_result, over)
+
+        gone = asyncio.ensure_future(until_gone(receive))
+        try:
+            waiting.start(wake)
+            await asyncio.wait({over, gone}, return_when=asyncio.FIRST_COMPLETED)
+            return not gone.done()
+        finally:
+            waiting.stop()
+            gone.cancel()
 
     def _lane(self, path: str) -> Lanes:
         if path == probes.LIVEZ:
@@ -202,7 +243,7 @@ class _Running:
     async def _send_stream(self, stream: Stream, sender: Sender) -> None:
         self._streams.add(stream)
         if self._is_stopping:
-            stream.end()
+            self._loop.call_later(LAST_WORDS_SECONDS, stream.end)
         try:
             await stream.send_to(sender)
         finally:
@@ -216,13 +257,11 @@ class _Running:
         receive: Receive,
         client: tuple[str, str],
     ) -> None:
-        pieces = call.pieces
-        assert pieces is not None
         try:
             await send_pieces(
                 Sender(send, receive, client),
                 call,
-                lambda: self._in_thread(lambda: next(pieces, None), context),
+                lambda: self._in_thread(call.next_piece, context),
             )
         finally:
             await self._in_thread(call.close, context)
@@ -265,6 +304,11 @@ def _send_at_once(call: WsgiCall, send: Send) -> None:
     # granian does this when it is called, in whatever thread; to await it would mean nothing.
     send(call.start_message())
     send({"type": "http.response.body", "body": call.body})
+
+
+def _set_result(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _token(environ: Environ) -> str | None:

@@ -88,6 +88,11 @@ class Lanes:
             self._added.set()
 
     @property
+    def places(self) -> "tuple[_Place, ...]":
+        """Those of the requests that are not long, and free ones."""
+        return self._places
+
+    @property
     def has_short_requests(self) -> bool:
         return any(place.is_working for place in self._places)
 
@@ -251,6 +256,10 @@ class _Place:
             self._take_turn(until, is_first=False)
         if self._lanes.has_short_requests:
             # They get the interpreter at once instead of waiting until it is taken away.
+            time.sleep(REST_SECONDS)
+
+    def rest(self) -> None:
+        if any(place.is_working and place is not self for place in self._lanes.places):
             time.sleep(REST_SECONDS)
 
     def _take_turn(self, until: float, *, is_first: bool) -> None:

@@ -5,7 +5,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 # What ends the service. A terminal that is closed hangs up.
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -18,13 +18,14 @@ def arriving_signals() -> Iterator[socket.socket]:
     The numbers arrive even while the main thread cannot run its handlers.
     """
     reader, writer = socket.socketpair()
-    writer.setblocking(False)
-    previous = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-    try:
-        with reader, writer:
+    with reader, writer:
+        writer.setblocking(False)
+        previous = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+        try:
             yield reader
-    finally:
-        signal.set_wakeup_fd(previous)
+        finally:
+            # Before the sockets are closed: Python prints a traceback if it cannot write.
+            signal.set_wakeup_fd(previous)
 
 
 @contextmanager
@@ -39,9 +40,11 @@ def ending_when_interrupted(seconds: float) -> Iterator[None]:
     over = threading.Event()
 
     def watch(signals: socket.socket) -> None:
-        while numbers := signals.recv(64):
-            if signal.SIGINT in numbers and not over.wait(seconds):
-                os._exit(1)
+        # It may be closed already, if a second Ctrl-C interrupts how the block ends.
+        with suppress(OSError):
+            while numbers := signals.recv(64):
+                if signal.SIGINT in numbers and not over.wait(seconds):
+                    os._exit(1)
 
     with arriving_signals() as signals:
         watcher = threading.Thread(target=watch, args=[signals], name="interrupts", daemon=True)
@@ -50,6 +53,8 @@ def ending_when_interrupted(seconds: float) -> Iterator[None]:
             yield
         finally:
             over.set()
+            # Nobody reads them any more.
+            signal.set_wakeup_fd(-1)
             # Before worker processes are forked: a fork copies locks, but not the threads that hold
             # them.
             signals.shutdown(socket.SHUT_RD)

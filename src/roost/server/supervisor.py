@@ -11,12 +11,14 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
+from roost.progress import View
 from roost.server.listening import Address
+from roost.server.progress_reports import Report, ReportedProgress
 from roost.server.signals import STOP_SIGNALS, arriving_signals
 
 LOG = logging.getLogger(__name__)
@@ -53,13 +55,18 @@ class Supervisor:
         *,
         start_method: str | None = None,
         after_end: Callable[[], None] = lambda: None,
+        view: View | None = None,
     ) -> None:
-        """`after_end` is called whenever a worker has ended and will be replaced."""
+        """`after_end` is called whenever a worker has ended and will be replaced.
+
+        `view` shows the progress that workers report.
+        """
         self._context = multiprocessing.get_context(start_method or START_METHOD)
         self._work = work
         self._after_end = after_end
         self._address = address
         self._places = [_Place(number + 1) for number in range(count)]
+        self._progress = ReportedProgress(view)
         self._stop_until: float | None = None
         self._interrupted = False
 
@@ -74,13 +81,15 @@ class Supervisor:
             try:
                 while self._stop_until is None or self._alive():
                     self._start_due_workers()
-                    wait([signals, *self._sentinels()], self._seconds_to_wait())
+                    wait([signals, *self._sentinels(), *self._talking()], self._seconds_to_wait())
+                    self._show_progress()
                     with suppress(BlockingIOError):
                         for number in signals.recv(64):
                             self._stop(signal.Signals(number))
                     self._note_ended_workers()
                     self._kill_late_workers()
             finally:
+                self._progress.clear()
                 self._kill(self._alive())
                 # One more Ctrl-C must not interrupt how this process ends.
                 for number in STOP_SIGNALS:
@@ -106,7 +115,7 @@ class Supervisor:
 
     def _start(self, place: "_Place") -> None:
         with self._address.listen() as listener:
-            receiver, sender = self._context.Pipe(duplex=False)
+            receiver, sender = self._context.Pipe()
             try:
                 with receiver:
                     process = self._start_process(place, listener, receiver, sender)
@@ -142,6 +151,7 @@ class Supervisor:
                 continue
             process_id, code = place.process.pid, place.process.exitcode
             place.leave()
+            self._progress.take(place.number, None)
             if self._stop_until is not None:
                 continue
             pause = place.pause()
@@ -162,6 +172,7 @@ class Supervisor:
         if received is signal.SIGINT and self._interrupted:
             seconds = 0
         self._interrupted = self._interrupted or received is signal.SIGINT
+        self._progress.clear()
         LOG.info("%s: stopping, workers have %g s to finish", received.name, seconds)
         if self._stop_until is None:
             self._address.close()
@@ -189,6 +200,20 @@ class Supervisor:
             place.leave()
 
     # -----------------------------------------------------------------------------------------
+    # Progress
+
+    def _show_progress(self) -> None:
+        for place in self._alive():
+            for report in place.reports():
+                if self._stop_until is None:
+                    self._progress.take(place.number, report)
+
+    def _talking(self) -> list[Connection]:
+        return [
+            place.sender for place in self._places if place.sender is not None and place.is_talking
+        ]
+
+    # -----------------------------------------------------------------------------------------
     # Waiting
 
     def _alive(self) -> list["_Place"]:
@@ -211,13 +236,25 @@ class _Place:
         self.number = number
         self.process: BaseProcess | None = None
         self.sender: Connection | None = None
+        self.is_talking = False  # whether the worker has the other end open
         self.start_at = 0.0
         self._started_at = 0.0
         self._pause_seconds = PAUSE_SECONDS_MIN
 
     def occupy(self, process: BaseProcess, sender: Connection) -> None:
         self.process, self.sender = process, sender
+        self.is_talking = True
         self._started_at = time.monotonic()
+
+    def reports(self) -> Iterator[Report | None]:
+        """What the worker has sent."""
+        assert self.sender is not None
+        try:
+            while self.is_talking and self.sender.poll():
+                yield self.sender.recv()
+        except (EOFError, OSError):
+            # It is about to end.
+            self.is_talking = False
 
     def leave(self) -> None:
         assert self.process is not None

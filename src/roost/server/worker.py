@@ -9,8 +9,9 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
 from granian._granian import SocketHolder
 from granian.constants import Interfaces
@@ -19,36 +20,65 @@ from granian.server import Server
 
 from roost.assembly import LazyApplication, build_application
 from roost.observe import logs
+from roost.progress import Progress, drawn
 from roost.server.connections import allow_open_files, connections_max
 from roost.server.front import Front
 from roost.server.listening import BACKLOG
+from roost.server.progress_reports import ReportingView
 from roost.server.signals import STOP_SIGNALS
+from roost.service.service import ShowProgress
 from roost.settings import Settings
 
 # See prctl(2).
 _PR_SET_PDEATHSIG = 1
 
 
+class Cadence(NamedTuple):
+    """When progress is shown first, and how often then."""
+
+    after_seconds: float
+    every_seconds: float
+
+
 def run_worker(
-    listener: socket.socket, connection: Connection, *, settings: Settings, threads: int
+    listener: socket.socket,
+    connection: Connection,
+    *,
+    settings: Settings,
+    threads: int,
+    cadence: Cadence,
 ) -> None:
     """Serve the API until the parent says so on the connection, or dies."""
     stopping = threading.Event()
     obey(connection, stopping)
     allow_open_files()
+
+    def show_progress() -> AbstractContextManager[Progress]:
+        return drawn(ReportingView(connection, **cadence._asdict()))
+
     serve_here(
-        functools.partial(load_worker, settings, threads, stopping),
+        functools.partial(load_worker, settings, threads, stopping, show_progress),
         listener,
         interface=Interfaces.ASGINL,
     )
 
 
-def load_worker(settings: Settings, threads: int, stopping: threading.Event) -> Front:
+def load_worker(
+    settings: Settings, threads: int, stopping: threading.Event, show_progress: ShowProgress
+) -> Front:
     """What each worker process serves. It inherits no connection: the parent has none open."""
     logs.configure(settings)
     application = LazyApplication(
-        functools.partial(build_application, settings=settings, sync=False, stopping=stopping)
+        functools.partial(
+            build_application,
+            settings=settings,
+            sync=False,
+            stopping=stopping,
+            show_progress=show_progress,
+            load_at_start=True,
+        )
     )
+    threading.Thread(target=application.build_now, name="build", daemon=True).start()
     return Front(application, settings, threads=threads, stopping=stopping)
 
 

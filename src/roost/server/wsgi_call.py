@@ -6,13 +6,18 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from roost.api.http import error_response
-from roost.api.http.exchange import EXCHANGE, Exchange, Watch
+from roost.api.http.exchange import EXCHANGE, Exchange, Postponed, Waiting, Watch
 from roost.api.http.messages import REQUEST_ID, Application, Environ
 from roost.api.http.request_middleware import REQUEST_ID_HEADER
 from roost.api.http_error import HttpError
-from roost.errors import TooManyLongAnswers
+from roost.errors import RoostError, TooManyLongAnswers
 
 LOG = logging.getLogger(__name__)
+
+
+class BrokenOff(Exception):
+    """The rest of an answer cannot be made. The log says why."""
+
 
 # Of all answers that are being sent in pieces, and what each counts at least.
 PIECES_BYTES_MAX = 2**31
@@ -49,7 +54,8 @@ class PiecesRoom:
 class WsgiCall:
     """What the application answers.
 
-    `body` is the whole answer, unless `watch` or `pieces` has the rest of it.
+    `body` is the whole answer, unless `watch` or `pieces` has the rest of it. With `waiting`
+    there is no answer yet.
     """
 
     def __init__(self, environ: Environ, room: PiecesRoom) -> None:
@@ -58,6 +64,7 @@ class WsgiCall:
         self.body = b""
         self.pieces: Iterator[bytes] | None = None
         self.watch: Watch | None = None
+        self.waiting: Waiting | None = None  # nothing is answered yet; try again when it is over
         self._environ = environ
         self._room = room
         self._bytes_held = 0
@@ -77,6 +84,8 @@ class WsgiCall:
                 self.close()
             else:
                 self._begin_pieces(iter(self._answer))
+        except Postponed as postponed:
+            self.waiting = postponed.waiting
         except Exception as error:
             LOG.error("the application failed", exc_info=error)
             self.close()
@@ -91,6 +100,18 @@ class WsgiCall:
             self.headers.append((REQUEST_ID_HEADER, request_id))
         self.body = b"".join(answer)
 
+    def next_piece(self) -> bytes | None:
+        """The next piece; None if there is none."""
+        assert self.pieces is not None
+        try:
+            return next(self.pieces, None)
+        except RoostError as error:
+            LOG.warning("the answer breaks off: %s", error)
+            raise BrokenOff from error
+        except Exception as error:
+            LOG.error("the answer breaks off", exc_info=error)
+            raise BrokenOff from error
+
     def close(self) -> None:
         """Tell the application that its answer is no longer needed. May be called repeatedly."""
         close = getattr(self._answer, "close", None)
@@ -103,6 +124,11 @@ class WsgiCall:
         held, self._bytes_held = self._bytes_held, 0
         if held:
             self._room.give_back(held)
+
+    @property
+    def media_type(self) -> str:
+        found = [value for name, value in self.headers if name.lower() == "content-type"]
+        return found[0] if found else ""
 
     @property
     def is_short(self) -> bool:

@@ -31,7 +31,7 @@ class Readiness:
         self._roost = roost
         self._seconds_max = seconds_max
         self._lock = threading.Lock()
-        self._attempt: _Attempt | None = None
+        self._attempt: Attempt | None = None
 
     def check(self) -> Checks:
         """The result of each check; one that takes too long counts as failed."""
@@ -42,11 +42,11 @@ class Readiness:
             )
         return checks
 
-    def _current_attempt(self) -> "_Attempt":
+    def _current_attempt(self) -> "Attempt":
         # While the database does not answer, further probes share the thread of the first one.
         with self._lock:
             if self._attempt is None or self._attempt.is_over:
-                self._attempt = _Attempt(
+                self._attempt = Attempt(
                     {
                         "database": self._reach_database,
                         WRITES: self._roost.store.check_writes,
@@ -64,7 +64,7 @@ def is_ready(checks: Checks) -> bool:
     return all(found == OK for found in checks.values())
 
 
-class _Attempt:
+class Attempt:
     """Checks that run one after the other, in a thread that the caller may abandon."""
 
     def __init__(self, steps: dict[str, Callable[[], None]]) -> None:

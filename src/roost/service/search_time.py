@@ -1,9 +1,11 @@
 """How long one search may take, and where it gives way to other requests."""
 
+import contextlib
 import time
 from contextvars import ContextVar
 from typing import Protocol
 
+from roost.errors import TooManyLongRequests
 from roost.observe import metrics
 
 
@@ -16,9 +18,29 @@ class Place(Protocol):
         May raise `TooManyLongRequests`.
         """
 
+    def rest(self) -> None:
+        """Let go of the interpreter for a moment if other requests are being worked on."""
+
 
 # Set by the server for each request. Without one, a long request just goes on.
 PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
+
+
+# How long an answer that is being written waits for its turn.
+_TURN_SECONDS_MAX = 1.0
+
+
+def give_way() -> None:
+    """Let others go first, if they should: for long work that is no search.
+
+    It has begun to answer, so it goes on even where there are too many others like it.
+    """
+    place = PLACE.get()
+    if place is not None:
+        with contextlib.suppress(TooManyLongRequests):
+            place.give_way(time.monotonic() + _TURN_SECONDS_MAX)
+        # Each piece of an answer is work of its own, which `give_way` seldom takes for long.
+        place.rest()
 
 
 class SearchTime:

@@ -5,16 +5,19 @@ import gc
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Event, Lock
 from typing import TypeVar
 
+from roost.changes import Changes
 from roost.observe import metrics
+from roost.progress import SILENT, Progress
 from roost.search.budget import Budget
 from roost.search.index.advance import is_next
 from roost.search.index.index import Index
 from roost.service.contention import Contention
 from roost.service.event_hub import EventHub
+from roost.service.holds import NOTICE_SECONDS, Holds
 from roost.service.search_time import SearchTime
 from roost.service.shared_index import SharedIndex
 from roost.settings import Settings
@@ -29,6 +32,13 @@ RECENT_SECONDS_MAX = 0.02
 
 Result = TypeVar("Result")
 
+# Opens a progress, which is shown until the block ends.
+ShowProgress = Callable[[], AbstractContextManager[Progress]]
+
+
+def show_nothing() -> AbstractContextManager[Progress]:
+    return nullcontext(SILENT)
+
 
 class Roost:
     """What operations work on. A process has one; any number of threads may use it."""
@@ -39,16 +49,21 @@ class Roost:
         settings: Settings,
         prepare: Callable[[], None] | None = None,
         stopping: Event | None = None,
+        show_progress: ShowProgress = show_nothing,
     ) -> None:
         """`prepare` makes the database ready; `open` calls it until it succeeds once.
 
-        The server sets `stopping` when the process is about to end.
+        The server sets `stopping` when the process is about to end. `show_progress` shows how far a
+        load of the index has come.
         """
         self.store = store
         self.settings = settings
         self.contention = Contention()
-        self.event_hub = EventHub(store, settings.event_streams_max, stopping or Event())
+        stopping = stopping or Event()
+        self.event_hub = EventHub(store, settings.event_streams_max, stopping)
+        self.holds = Holds(self.catch_up, stopping)
         self._prepare = prepare
+        self._show_progress = show_progress
         self._prepare_lock = Lock()
         # One thread at a time reads the change feed and changes the index; other threads read
         # snapshots of it meanwhile.
@@ -56,7 +71,8 @@ class Roost:
         self._index = SharedIndex()
         self._catch_ups_started = 0
         self._catch_ups_finished = 0
-        self._feed_read_at = 0.0
+        self._feed_read_at = 0.0  # when it was begun to be read, and may not have been applied
+        self._caught_up_with = 0.0  # everything that was written before this is applied
         self._gauges: metrics.IndexGauges | None = None  # made with the first index
 
     def open(self) -> None:
@@ -109,6 +125,15 @@ class Roost:
             self.catch_up()
             index = self._index.snapshot()
         yield index
+
+    def notice_holds(self) -> None:
+        """Learn of trees that are held, unless that was done a moment ago.
+
+        A process that has no index yet does not learn of them: claims must not wait for that.
+        """
+        is_old = time.monotonic() - self._caught_up_with > NOTICE_SECONDS
+        if is_old and self._index.live is not None:
+            self.catch_up()
 
     def as_stored(self, provider_uuid: str) -> str:
         """The UUID of a provider as it is stored, where the database finds it in upper case too.
@@ -166,7 +191,9 @@ class Roost:
             # while this one waited. Then there is nothing left to do.
             if self._catch_ups_finished <= started_before:
                 self._catch_ups_started += 1
+                begun_at = time.monotonic()
                 self._read_feed()
+                self._caught_up_with = begun_at
                 self._catch_ups_finished = self._catch_ups_started
 
     def _read_feed(self) -> None:
@@ -180,13 +207,14 @@ class Roost:
                 position, changes = news
                 # Usually nobody wrote, and the store gives back the very same position.
                 if position is not before:
-                    self._index.advance(changes, position)
+                    self._advance(index, changes, position)
                 self._measure(index, before)
                 return
             LOG.warning("the change feed no longer reaches back to this process: reloading")
         (metrics.LOADED_FIRST if index is None else metrics.LOADED_ANEW).inc()
-        with metrics.INDEX_LOAD_SECONDS.time():
-            index = self._load()
+        with metrics.INDEX_LOAD_SECONDS.time(), self._show_progress() as progress:
+            index = self._load(progress)
+        LOG.info("index loaded: %d providers", index.live_count)
         self._index.replace(index)
         self._measure(index)
 
@@ -200,14 +228,27 @@ class Roost:
             # Writes of other processes that came in between must be applied first.
             if not is_next(index, changes):
                 return
-            self._index.advance(changes, position)
+            self._advance(index, changes, position)
 
-    def _load(self) -> Index:
+    def _advance(self, index: Index, changes: Changes, position: FeedPosition) -> None:
+        self._index.advance(changes, position)
+        for id, root_id, seconds in changes.holds:
+            row = index.row_of_id.get(root_id)
+            if row is not None:
+                members = [(index.ids[each], index.uuids[each]) for each in index.tree_rows(row)]
+                self.holds.begin(
+                    id, seconds=seconds, root_uuid=index.root_uuid(row), providers=members
+                )
+        if changes.ended_holds:
+            self.holds.end(changes.ended_holds)
+
+    def _load(self, progress: Progress) -> Index:
         # The index lives as long as the process. The garbage collector need not examine it while
         # it is loaded, nor later: with a large cloud each pass would stop requests for a second.
         gc.disable()
         try:
-            position, rows = self.store.load()
+            position, rows = self.store.load(progress)
+            progress.stage("building the index")
             index = Index.build(rows)
             index.position = position
             del rows
@@ -215,7 +256,6 @@ class Roost:
             gc.enable()
         gc.freeze()
         release_free_memory()
-        LOG.info("index loaded: %d providers", index.live_count)
         return index
 
     def _measure(self, index: Index, position_before: FeedPosition | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 from roost.settings.values import INCOMPLETE_ID, LOG_LEVELS
 
@@ -98,6 +98,29 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
             help="How many requests to GET /events may be open at once in each process, waiting "
             "for changes. Not set: 1000 with roost serve; 2 with other servers, where each takes "
             "one of the threads of the process.",
+        ),
+        cfg.FloatOpt(
+            "hold_seconds_max",
+            default=10.0,
+            min=0.1,
+            max=60.0,
+            help="How long one hold may keep claims and releases in a tree waiting. A client that "
+            "asks for more gets this.",
+        ),
+        cfg.ListOpt(
+            "summary_metrics",
+            default=[],
+            item_type=types.String(choices=["total", "aggregates", "traits"]),
+            help="What GET /metrics says about the cloud, as GET /summary does: sums over all "
+            "providers (total), for each aggregate, for each trait of the roots of trees. Whoever "
+            "reaches /metrics then sees the names of aggregates, traits and resource classes.",
+        ),
+        cfg.IntOpt(
+            "summary_metrics_max",
+            default=10_000,
+            min=1,
+            help="How many series summary_metrics may have at most. Aggregates and traits beyond "
+            "that are left out.",
         ),
         cfg.StrOpt(
             "url_prefix",

@@ -58,6 +58,10 @@ class Settings(Value, frozen=True, kw_only=True):
     body_seconds_max: float = 30.0
     # How many clients of a process may wait for changes; None: it depends on what each costs.
     event_streams_max: int | None = None
+    hold_seconds_max: float = 10.0
+    # Which gauges of the summary GET /metrics has: `total`, `aggregates`, `traits`.
+    summary_metrics: tuple[str, ...] = ()
+    summary_metrics_max: int = 10_000  # how many series of them at most
     url_prefix: str = ""  # such as /placement; without a slash at its end
     database: DatabaseSettings = DatabaseSettings()
     # The files that all of this was read from, see `library_configuration`.

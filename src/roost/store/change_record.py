@@ -29,6 +29,10 @@ class ChangeRecord(msgspec.Struct, omit_defaults=True, frozen=True, rename=_STOR
     traits: list[int] = []  # ids of traits to read again
     removed_writers: list[tuple[int, int]] = []  # writer id, the number of its last record
 
+    # What claims need to know of trees that are held, see `roost.service.holds`.
+    holds: list[tuple[str, int, float]] = []  # its id, the id of the root, seconds
+    ended_holds: list[str] = []  # ids of holds
+
     # What events need beyond that.
     kinds: dict[str, list[int]] = {}  # `EventKind` -> ids of the providers that changed so
     deleted: list[tuple[int, str, str]] = []  # provider id, its UUID, the UUID of its root
@@ -64,6 +68,8 @@ class ChangeRecordBuilder:
         self._classes: set[int] = set()
         self._traits: set[int] = set()
         self._kinds: dict[EventKind, set[int]] = {}
+        self._holds: list[tuple[str, int, float]] = []
+        self._ended_holds: set[str] = set()
         self._deleted: list[tuple[int, str, str]] = []
         self._former_roots: dict[int, str] = {}
         self._seen_generations: dict[int, int] = {}
@@ -100,6 +106,12 @@ class ChangeRecordBuilder:
         """The transaction changes a provider at this generation, and does not advance it."""
         self._seen_generations[provider_id] = generation
 
+    def begin_hold(self, id: str, root_id: int, seconds: float) -> None:
+        self._holds.append((id, root_id, seconds))
+
+    def end_holds(self, ids: Iterable[str]) -> None:
+        self._ended_holds.update(ids)
+
     def build(self) -> ChangeRecord | None:
         """The record; None if the transaction changed nothing."""
         used = {provider for provider, _ in self._usage} & self._providers
@@ -115,6 +127,8 @@ class ChangeRecordBuilder:
             providers=sorted(self._providers),
             classes=sorted(self._classes),
             traits=sorted(self._traits),
+            holds=self._holds,
+            ended_holds=sorted(self._ended_holds),
             kinds={kind.value: sorted(ids) for kind, ids in kinds.items()},
             deleted=self._deleted,
             former_roots=list(self._former_roots.items()),

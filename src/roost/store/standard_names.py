@@ -7,14 +7,16 @@ its own, because it is the only one that knows these libraries, and neither a mi
 import os_resource_classes  # type: ignore[import-untyped]
 import os_traits  # type: ignore[import-untyped]
 
+from roost.progress import SILENT, Progress
 from roost.store.store import Store
 from roost.store.transaction import Transaction
 
 
-def synchronise(store: Store) -> None:
+def synchronise(store: Store, progress: Progress = SILENT) -> None:
     """Add the standard names that the tables lack."""
     # If nothing is missing, nothing is written: the process does not even register as a writer.
     if not store.reads.has_names(os_resource_classes.STANDARDS, os_traits.get_traits()):
+        progress.stage("adding standard resource classes and traits")
         store.run(_add_missing)
 
 

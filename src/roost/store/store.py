@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine
 from roost.changes import Changes, Rows
 from roost.errors import ConcurrentUpdate
 from roost.observe import metrics
+from roost.progress import SILENT, Progress
 from roost.store.connection.database import Database
 from roost.store.connection.driver_errors import (
     RETRYABLE,
@@ -28,6 +29,7 @@ from roost.store.feed.history import HistoryEntry, read_history
 from roost.store.feed.positions import FeedPosition
 from roost.store.feed.reader import Feed
 from roost.store.feed.writer import Writer
+from roost.store.tables.consumer_list import ConsumerList
 from roost.store.tables.idempotency import StoredPlacement, read_stored_placement
 from roost.store.tables.reads import Reads
 from roost.store.tables.session import IdCache
@@ -52,6 +54,7 @@ class Store:
         self._writer = Writer(database)
         self._feed = Feed(database, self._writer)
         self.reads = Reads(database)
+        self.consumer_list = ConsumerList(database)
         self._id_cache: tuple[int | None, IdCache] = None, IdCache()  # valid for this writer id
         self._ignores_case: bool | None = None
         _reset_after_fork(self)
@@ -197,10 +200,10 @@ class Store:
         """
         return self._database.read(lambda connection: read_history(connection, position, until))
 
-    def load(self) -> tuple[FeedPosition, Rows]:
+    def load(self, progress: Progress = SILENT) -> tuple[FeedPosition, Rows]:
         """Every row of the tables, and the feed position that belongs to them."""
         with converting_errors():
-            return self._feed.load()
+            return self._feed.load(progress)
 
     def changes_since(self, position: FeedPosition) -> tuple[FeedPosition, Changes] | None:
         """What changed since a position; None where the feed cannot tell and `load` must."""

@@ -18,7 +18,7 @@ from granian.server import Server
 from roost.api.http.error_table import to_http
 from roost.api.http.exchange import EXCHANGE
 from roost.api.http.messages import Environ, StartResponse
-from roost.errors import RoostError
+from roost.errors import RoostError, Unavailable
 from roost.server import answer as server_answer
 from roost.server.connections import CONNECTIONS_MAX, allow_open_files
 from roost.server.front import Front
@@ -105,6 +105,17 @@ class Pieces:
         COUNTS["closed"] += 1
 
 
+def pieces_that_fail(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    start_response("200 OK", [("content-type", "application/json")])
+    return failing_pieces(environ["QUERY_STRING"])
+
+
+def failing_pieces(how: str) -> Iterator[bytes]:
+    yield PIECE
+    yield PIECE
+    raise Unavailable("the database is gone") if how == "refused" else ValueError("a mistake")
+
+
 def watch(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
     start_response("200 OK", [("content-type", "text/event-stream")])
     environ[EXCHANGE].watch = Watch()
@@ -149,6 +160,7 @@ ANSWERS: dict[str, Callable[[Environ, StartResponse], Iterable[bytes]]] = {
     "/usages": wait,
     "/release": release,
     "/pieces": pieces,
+    "/pieces-that-fail": pieces_that_fail,
     "/watch": watch,
     "/deliver": deliver,
     "/stop": stop,

@@ -8,6 +8,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import SimpleNamespace
 
+import httpx
 import pytest
 
 from roost.server import answer
@@ -103,6 +104,24 @@ class TestPieces:
                     received += len(data)
             assert received < len(PIECE) * PIECES_MAX
 
+    @pytest.mark.parametrize(
+        ("how", "logged"), [("refused", "the database is gone"), ("wrong", "ValueError: a mistake")]
+    )
+    def test_an_answer_that_fails_breaks_off(self, tmp_path: Path, how: str, logged: str) -> None:
+        """The client must not take what it got for the whole, and the log says what happened."""
+        with FrontedServer(tmp_path) as server:
+            with (
+                pytest.raises(httpx.RemoteProtocolError),
+                httpx.stream(
+                    "GET", f"http://127.0.0.1:{server.port}/pieces-that-fail?{how}"
+                ) as answer,
+            ):
+                for _ in answer.iter_bytes():
+                    pass
+            wait_until(lambda: logged in server.output)
+            assert "Application callable raised" not in server.output
+            assert ("Traceback" in server.output) is (how == "wrong")
+
 
 class TestStreams:
     def test_many_watchers_hold_no_thread(self, server: Counted) -> None:
@@ -143,8 +162,11 @@ class TestStreams:
             server.get("/stop")
             for watcher in watchers + begin(server, "/watch", 1, stack):
                 answer = b""
-                while not answer.endswith(b"0\r\n\r\n"):
-                    answer += watcher.recv(65536)
+                while data := watcher.recv(65536):
+                    answer += data
+                    if answer.endswith(b"0\r\n\r\n"):
+                        break
+                assert answer.endswith(b"0\r\n\r\n")
 
     def test_streams_that_nobody_reads_have_little_memory_together(self) -> None:
         loop, unread = asyncio.new_event_loop(), answer.Unread()

@@ -234,6 +234,15 @@ class TestLargeAnswers:
         result.assert_neighbour_was_served()
 
 
+@pytest.mark.parametrize("key", ["all-providers", "all-consumers", "summaries"])
+def test_lists_of_everything(attacked: RoostServer, key: str) -> None:
+    result = attack(attacked, key)
+    assert [one.problem for one in result.outcomes if one.problem] == []
+    assert {one.status for one in result.outcomes} <= {200, BUSY_STATUS}
+    assert 200 in {one.status for one in result.outcomes}
+    result.assert_neighbour_was_served()
+
+
 class TestBodies:
     @pytest.mark.parametrize("key", ["slow-length", "slow-chunked"])
     def test_slow_senders_are_cut_off(self, attacked: RoostServer, key: str) -> None:

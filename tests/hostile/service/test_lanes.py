@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from roost.errors import TooManyLongRequests
+from roost.server import lanes as lanes_module
 from roost.server.lanes import LATE_OF_SENDER_MAX, Lanes
 from roost.server.turns import Sender
-from roost.service.search_time import SearchTime
+from roost.service.search_time import SearchTime, give_way
 from tests.hostile.service import raw_http
 from tests.hostile.service.fronted_server import FrontedServer
 
@@ -205,6 +206,33 @@ def test_a_late_request_takes_turns_as_soon_as_it_asks() -> None:
     assert (lanes.count_late, lanes.count_long) == (0, 1)
     over.set()
     wait_until(lambda: lanes.count_long == 0)
+
+
+def test_an_answer_rests_only_beside_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    rests: list[str] = []
+    monkeypatch.setattr(
+        lanes_module.time, "sleep", lambda _: rests.append(threading.current_thread().name)
+    )
+    lanes = Lanes(2, "test")
+    done, other_works, may_end = threading.Event(), threading.Event(), threading.Event()
+
+    def other() -> None:
+        other_works.set()
+        may_end.wait(SECONDS_MAX)
+
+    def nothing() -> None:
+        pass
+
+    lanes.add(give_way, Context(), done.set)
+    assert done.wait(SECONDS_MAX)
+    assert rests.count("test") == 0
+    lanes.add(other, Context(), nothing)
+    assert other_works.wait(SECONDS_MAX)
+    done.clear()
+    lanes.add(give_way, Context(), done.set)
+    assert done.wait(SECONDS_MAX)
+    may_end.set()
+    assert rests.count("test") == 1
 
 
 def test_without_a_front_a_long_request_just_goes_on() -> None:

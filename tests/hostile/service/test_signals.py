@@ -13,10 +13,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.hostile.service.terminal import CTRL_C, Terminal
 from tests.support.database_servers import free_port
 from tests.support.headers import HEADERS
 from tests.support.roost_server import RoostServer, command
+from tests.support.terminal import CTRL_C, Terminal
 
 SECONDS_MAX = 30
 # What somebody at a terminal waits for.
@@ -37,11 +37,8 @@ class Service:
             *("--database", f"sqlite:///{self.database}"),
             *arguments,
         )
-        self.terminal = Terminal(
-            [*prefix, *serve],
-            # Without colours.
-            {**os.environ, "TERM": "dumb"},
-        )
+        # Without colours.
+        self.terminal = Terminal([*prefix, *serve], environment={"TERM": "dumb"})
 
     def wait_until_ready(self) -> None:
         until = time.monotonic() + SECONDS_MAX
@@ -50,7 +47,7 @@ class Service:
                 if httpx.get(f"{self.url}/readyz", timeout=SECONDS_MAX).status_code == 200:
                     return
             time.sleep(0.05)
-        raise AssertionError(self.terminal.screen)
+        raise AssertionError(self.terminal.shown)
 
     def assert_ends_soon(self, *, presses: int = 1) -> int:
         """Press Ctrl-C; returns the exit status."""
@@ -59,8 +56,8 @@ class Service:
             self.terminal.press(CTRL_C)
             time.sleep(0.01)
         status = self.terminal.process.wait(SECONDS_MAX)
-        assert time.monotonic() - begun < INTERRUPT_SECONDS_MAX, self.terminal.screen
-        assert "Traceback" not in self.terminal.screen
+        assert time.monotonic() - begun < INTERRUPT_SECONDS_MAX, self.terminal.shown
+        assert "Traceback" not in self.terminal.shown
         assert is_refused(self.port)
         return status
 
@@ -205,7 +202,7 @@ def test_ctrl_c_while_it_waits_for_the_database(tmp_path: Path, prefix: Sequence
             wait_until_open(service.terminal.process.pid, database)
             time.sleep(0.3)
             assert service.assert_ends_soon() == 1
-            assert "listens" not in service.terminal.screen
+            assert "listens" not in service.terminal.shown
 
 
 def wait_until_open(process_id: int, path: Path) -> None:

@@ -61,12 +61,14 @@ def eventually(condition: Callable[[], bool], seconds: float = SECONDS_MAX) -> N
 
 
 def is_gone(process_id: int) -> bool:
-    # A process that has ended is there until its parent, or init, has asked for its status.
+    # A process that has ended is there until its parent, or init, has asked for its status. It
+    # listens until the last of its threads has ended.
+    process = Path(f"/proc/{process_id}")
     try:
-        state = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+        state = (process / "stat").read_text().rpartition(")")[2].split()[0]
+        return state == "Z" and len(list((process / "task").iterdir())) == 1
+    except (FileNotFoundError, ProcessLookupError):
         return True
-    return state == "Z"
 
 
 def in_background(url: str) -> threading.Thread:
@@ -98,7 +100,8 @@ class TestReplacement:
                 eventually(lambda: is_gone(victims[-1]))
                 # Whether or not it has been replaced yet.
                 for _ in range(5):
-                    assert httpx.get(f"{server.url}/livez").status_code == 200
+                    answer = httpx.get(f"{server.url}/livez", timeout=SECONDS_MAX)
+                    assert answer.status_code == 200
                 eventually(lambda count=count: len(started(log.read_text())) == count)
             lines = log.read_text()
             assert server.process.poll() is None

@@ -80,6 +80,11 @@ def many_searches(query: Callable[[], str]) -> Attack:
     return attack
 
 
+def many_reads(path: str) -> Attack:
+    """Many clients that read everything there is."""
+    return lambda target: at_once(target.senders, lambda: _get(target, path))
+
+
 def placement(query: Callable[[], str]) -> Attack:
     def attack(target: Target) -> list[Outcome]:
         consumer = str(uuid.uuid4())
@@ -244,6 +249,12 @@ ATTACKS: Mapping[str, tuple[str, Attack]] = {
     "placement-equal": ("placement: equal groups", placement(searches.equal_groups)),
     "placement-puzzle": ("placement: the hard search", placement(searches.puzzle)),
     "placement-split": ("placement: can_split", placement(searches.split_groups)),
+    "all-providers": (
+        "64 lists of all providers with everything",
+        many_reads("/resource_providers?include=inventories,usages,traits,aggregates"),
+    ),
+    "all-consumers": ("64 lists of all consumers", many_reads("/allocations")),
+    "summaries": ("64 summaries", many_reads("/summary?by=aggregates,traits")),
     "query": ("a query string of 400 kB", long_query),
     "slow-length": ("64 slow bodies with a length", slow_senders(chunked=False, token=True)),
     "slow-chunked": ("64 slow bodies in chunks", slow_senders(chunked=True, token=True)),

@@ -9,6 +9,7 @@ from roost.api.http import pieces
 from roost.api.http.error_wording import reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.parsing import bodies, candidate_query, query_string, tokens
+from roost.api.parsing.query_extensions import is_extended
 from roost.api.versions import VERSION_MAX, Version
 from roost.model import Candidate, ProviderSummary
 from roost.operations import candidates
@@ -22,8 +23,10 @@ _BETWEEN = b'], "provider_summaries": {'
 
 def get(roost: Roost, request: Request) -> Reply:
     # The schema of the route describes the extensions too; a query without them has its own.
-    query = candidate_query.parse(request.query_string, request.version)
-    return _find(roost, query, request.version)
+    parameters = query_string.split(request.query_string)
+    extended = is_extended(parameters, request.version)
+    query = candidate_query.parse_parameters(parameters, request.version, extended=extended)
+    return _find(roost, query, request.version, extended=extended)
 
 
 def post(roost: Roost, request: Request) -> Reply:
@@ -31,7 +34,7 @@ def post(roost: Roost, request: Request) -> Reply:
     query = candidate_query.parse_parameters(
         candidate_query.parameters_of(body), request.version, extended=True
     )
-    return _find(roost, query, request.version)
+    return _find(roost, query, request.version, extended=True)
 
 
 def get_capacity(roost: Roost, request: Request) -> Reply:
@@ -43,9 +46,10 @@ def post_capacity(roost: Roost, request: Request) -> Reply:
     return _count(roost, candidate_query.parameters_of(body))
 
 
-def _find(roost: Roost, query: CandidateQuery, version: Version) -> Reply:
+def _find(roost: Roost, query: CandidateQuery, version: Version, *, extended: bool) -> Reply:
     layout = JsonLayout(query, version)
-    with reword_errors(candidate_query.WORDINGS):
+    wordings = candidate_query.EXTENSION_WORDINGS if extended else candidate_query.WORDINGS
+    with reword_errors(wordings):
         found = find_candidates(roost, query=query, layout=layout)
     end = _end(query, found)
     length = found.candidates_length + found.summaries_length
@@ -58,7 +62,7 @@ def _find(roost: Roost, query: CandidateQuery, version: Version) -> Reply:
 
 def _count(roost: Roost, parameters: query_string.Parameters) -> Reply:
     query = candidate_query.parse_parameters(parameters, VERSION_MAX, extended=True)
-    with reword_errors(candidate_query.WORDINGS):
+    with reword_errors(candidate_query.EXTENSION_WORDINGS):
         found = count_capacity(roost, query=query)
     return Reply(body=found, shows_state=True)
 

@@ -8,12 +8,12 @@ import msgspec
 from roost.api.http.messages import EVENTS, Reply, Request
 from roost.api.http_error import HttpError
 from roost.api.parsing import query_string
+from roost.api.parsing.extension_refusals import bad_choice
 from roost.api.parsing.tokens import FeedPosition, decode_position, encode_position
 from roost.api.schemas.events import WAIT_SECONDS_MAX
 from roost.model import Event, EventKind
 from roost.operations.events import current_position, read_events
 from roost.operations.watching import watch_events
-from roost.quoting import quote_value
 from roost.service.service import Roost
 from roost.service.watcher import EventFilter, WriteEvents
 from roost.uuids import canonical_uuid
@@ -69,12 +69,7 @@ def _parse_kinds(names: Sequence[str]) -> frozenset[EventKind]:
     # The schema has checked only the first and the last.
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise HttpError(
-            400,
-            query_string.INVALID.format(
-                f"{quote_value(unknown[0])} is no 'kind', expected one of {known}"
-            ),
-        )
+        raise HttpError(400, f"kind: {bad_choice(unknown[0], known)}")
     return frozenset(map(EventKind, names))
 
 

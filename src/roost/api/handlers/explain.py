@@ -10,26 +10,17 @@ from roost.api.handlers.explain_text import (
     summary,
     tree_text,
 )
-from roost.api.http.error_wording import ErrorWording, ErrorWordings, reword_errors
+from roost.api.http.error_wording import ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
-from roost.api.http_error import ErrorCode, HttpError
-from roost.api.parsing import bodies, candidate_query, query_string
+from roost.api.parsing import bodies, candidate_query, pages, query_string
 from roost.api.versions import VERSION_MAX
-from roost.errors import ProviderNotFound
 from roost.operations.candidates import explain_candidates
-from roost.quoting import quote
 from roost.reasons import Explanation, ProviderMiss, Rule, Stage, TreeReason
 from roost.service.service import Roost
-from roost.uuids import canonical_uuid, is_uuid
 
 WORDINGS: ErrorWordings = {
-    **candidate_query.WORDINGS,
-    # The tree is a parameter and not the path, so an unknown one is a 400 and not a 404.
-    ProviderNotFound: ErrorWording(
-        sentence=query_string.INVALID.format("tree: {error}"),
-        status=400,
-        code=ErrorCode.QUERY_BAD_VALUE,
-    ),
+    **candidate_query.EXTENSION_WORDINGS,
+    **pages.TREE_WORDINGS,
 }
 
 
@@ -44,21 +35,12 @@ def post(roost: Roost, request: Request) -> Reply:
 
 def _explain(roost: Roost, given: query_string.Parameters) -> Reply:
     parameters = dict(given)
-    tree_uuid = _parse_tree(query_string.once(parameters, "tree"))
+    tree_uuid = pages.parse_tree(query_string.once(parameters, "tree"))
     parameters.pop("tree", None)
     query = candidate_query.parse_parameters(parameters, VERSION_MAX, extended=True)
     with reword_errors(WORDINGS):
         found = explain_candidates(roost, query=query, tree_uuid=tree_uuid)
     return Reply(body=render(found), shows_state=True)
-
-
-def _parse_tree(text: str | None) -> str | None:
-    if text is None:
-        return None
-    if not is_uuid(text):
-        reason = f"Expected 'tree' parameter to be a format of uuid. Got: {quote(text)}"
-        raise HttpError(400, query_string.INVALID.format(reason), ErrorCode.QUERY_BAD_VALUE)
-    return canonical_uuid(text)
 
 
 def render(found: Explanation) -> dict[str, Any]:

@@ -67,7 +67,7 @@ DELETE_WORDINGS: ErrorWordings = {
     ),
 }
 
-_FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 
 
 def get_all(roost: Roost, request: Request, uuid: str) -> Reply:
@@ -139,7 +139,7 @@ def _generation_first(roost: Roost, uuid: str, body: Mapping[str, Any]) -> Itera
 
 
 def _render(inventory: Inventory) -> dict[str, Any]:
-    return {field: getattr(inventory, field) for field in _FIELDS}
+    return {field: getattr(inventory, field) for field in FIELDS}
 
 
 def _show_all(found: ProviderInventories) -> Reply:

@@ -13,8 +13,8 @@ from roost.api.parsing import bodies, candidate_query, query_string
 from roost.api.parsing.allocations import check_consumer_uuid, refuse_twice
 from roost.api.versions import Version
 from roost.model import NewConsumer, Placed
-from roost.operations.placement_candidates import IdempotencyKey, PlacementRequest
-from roost.operations.placements import place
+from roost.operations.placing.candidates import IdempotencyKey, PlacementRequest
+from roost.operations.placing.placements import place
 from roost.query import CandidateQuery, OrderBy
 from roost.service.service import Roost
 
@@ -22,7 +22,7 @@ from roost.service.service import Roost
 def post(roost: Roost, request: Request) -> Reply:
     body = bodies.read(request.body, request.body_schema)
     placement = parse(body, request.version)
-    with reword_errors(candidate_query.WORDINGS):
+    with reword_errors(candidate_query.EXTENSION_WORDINGS):
         placed = place(roost, request=placement)
     return Reply(body={"placements": {each.consumer_uuid: render(each) for each in placed}})
 

@@ -6,36 +6,26 @@ from typing import Any
 
 from msgspec import UNSET
 
-from roost.api.http import pieces
 from roost.api.http.error_wording import ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.http_error import HttpError
-from roost.api.parsing import bodies, query_string
-from roost.api.versions import Version
+from roost.api.parsing import bodies
 from roost.errors import (
     InvalidParent,
     ProviderExists,
     ProviderNotFound,
     UnknownParent,
-    UnknownResourceClass,
-    UnknownTrait,
 )
 from roost.model import Provider
 from roost.operations.providers import (
     create_provider,
     delete_provider,
-    list_providers,
     read_provider,
     update_provider,
 )
-from roost.query import ProviderQuery
 from roost.service.service import Roost
 from roost.uuids import canonical_uuid
 
-LIST_WORDINGS: ErrorWordings = {
-    UnknownResourceClass: "Invalid resource class in resources parameter: {error}",
-    UnknownTrait: 'Invalid trait(s) in "required" parameter: {error}',
-}
 CREATE_WORDINGS: ErrorWordings = {
     InvalidParent: 'Unable to create resource provider "{name}", {uuid}: '
     "Object action create failed because: {error}"
@@ -61,37 +51,6 @@ _LINKS = (
     ((1, 6), "traits", "/traits"),
     ((1, 11), "allocations", "/allocations"),
 )
-
-
-def get_all(roost: Roost, request: Request) -> Reply:
-    parameters = query_string.parse(request.query_string, request.query_schema)
-    query = parse_query(parameters, request.version)
-    with reword_errors(LIST_WORDINGS):
-        providers = list_providers(roost, query=query)
-    modified = providers.modified
-    rendered = (render(provider, request) for provider in providers)
-    if len(providers) > pieces.ENTRIES_MAX:
-        stream = pieces.encoded_list(b'{"resource_providers":', rendered, b"}")
-        return Reply(pieces=stream, shows_state=True, modified=modified)
-    body = {"resource_providers": list(rendered)}
-    return Reply(body=body, shows_state=True, modified=modified)
-
-
-def parse_query(parameters: query_string.Parameters, version: Version) -> ProviderQuery:
-    # Before all others, because clients expect a faulty `member_of` to be refused first.
-    aggregates = query_string.parse_aggregates(parameters.get("member_of", ()), version)
-    uuid = query_string.once(parameters, "uuid")
-    resources = query_string.once(parameters, "resources")
-    in_tree = query_string.once(parameters, "in_tree")
-    return ProviderQuery(
-        uuid=None if uuid is None else canonical_uuid(uuid),
-        # In Placement an empty name means any name.
-        name=query_string.once(parameters, "name") or None,
-        in_tree=None if in_tree is None else canonical_uuid(in_tree),
-        resources={} if resources is None else query_string.parse_resources(resources),
-        traits=query_string.parse_traits(parameters.get("required", ()), version),
-        aggregates=aggregates,
-    )
 
 
 def post(roost: Roost, request: Request) -> Reply:

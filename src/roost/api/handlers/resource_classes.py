@@ -5,6 +5,7 @@ from typing import Any
 from roost.api.http.error_wording import ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.parsing import bodies
+from roost.api.parsing.extension_refusals import BODY
 from roost.api.parsing.validation import validate
 from roost.api.schemas import resource_classes as schema
 from roost.errors import ResourceClassExists, ResourceClassInUse, StandardName
@@ -59,7 +60,7 @@ def rename(roost: Roost, request: Request, name: str) -> Reply:
 
 def ensure(roost: Roost, request: Request, name: str) -> Reply:
     """PUT from 1.7."""
-    validate({"name": name}, schema.BODY, bodies.INVALID)
+    validate({"name": name}, schema.BODY, BODY)
     made = ensure_resource_class(roost, name=name)
     return Reply(status=201 if made else 204, location=f"/resource_classes/{name}")
 

@@ -24,6 +24,10 @@ class Extension(StrEnum):
     CAPACITY = "capacity"  # how many more of a request fit
     PLACEMENTS = "placements"  # choose and claim in one call
     EVENTS = "events"  # the change feed, as a stream
+    INCLUDE = "include"  # a list of providers with everything they have, a page at a time
+    LIST_ALLOCATIONS = "list_allocations"  # consumers with what they hold, a page at a time
+    SUMMARY = "summary"  # what all providers have together
+    HOLDS = "holds"  # claims in a tree wait for a reshape
 
 
 def get(roost: Roost, request: Request) -> Reply:

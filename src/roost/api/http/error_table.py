@@ -31,6 +31,7 @@ ERROR_TABLE: dict[type[errors.RoostError], ErrorEntry] = {
     errors.ProviderHasChildren: ErrorEntry(409, ErrorCode.PROVIDER_CANNOT_DELETE_PARENT),
     errors.ProviderExists: ErrorEntry(409, ErrorCode.DUPLICATE_NAME),
     errors.NoCandidates: ErrorEntry(409, ErrorCode.NO_CANDIDATES),
+    errors.HoldTooSoon: ErrorEntry(409, ErrorCode.HOLD_TOO_SOON),
     errors.KeyReused: ErrorEntry(409, ErrorCode.KEY_REUSED),
     errors.TooManyLongRequests: ErrorEntry(503, ErrorCode.TOO_MANY_LONG_REQUESTS),
     errors.PositionGone: ErrorEntry(410, ErrorCode.POSITION_GONE),

@@ -21,6 +21,28 @@ class Watch(Protocol):
         """End early, because the client is gone. May be called at any time, and repeatedly."""
 
 
+class Waiting(Protocol):
+    """Why a request cannot be answered yet."""
+
+    def start(self, wake: Callable[[], None]) -> None:
+        """Begin. Another thread calls `wake` when the request should be tried again."""
+
+    def stop(self) -> None:
+        """The request is tried again, or its client is gone. May be called repeatedly."""
+
+
+class Postponed(BaseException):
+    """The application cannot answer yet. The server calls it again, when `waiting` is over.
+
+    It is no `Exception`: nothing on the way to the server may take it for a failure and answer.
+    Raised only where there is an `Exchange`.
+    """
+
+    def __init__(self, waiting: Waiting) -> None:
+        super().__init__()
+        self.waiting = waiting
+
+
 class Exchange:
     """One request and its answer."""
 

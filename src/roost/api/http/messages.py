@@ -32,6 +32,7 @@ class Request(Value, frozen=True, kw_only=True):
     """One request, after authentication, negotiation of the version, and routing."""
 
     version: Version
+    sender: str | None = None  # the user, for the log
     root_path: str = ""  # where the API is mounted, for links: "/placement", or nothing
     query_string: str = ""  # as sent, still quoted
     query_schema: Schema  # of the route, in this version; empty if the route has none

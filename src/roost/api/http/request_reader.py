@@ -50,6 +50,7 @@ def read(
     request: falcon.Request,
     version: Version,
     *,
+    sender: str | None,
     query_schema: Schema,
     body_schema: Schema,
     body_bytes_max: int,
@@ -59,6 +60,7 @@ def read(
     wants_events = can_stream and _prefers_events(request)
     return Request(
         version=version,
+        sender=sender,
         root_path=request.root_path,
         query_string=request.query_string,
         query_schema=query_schema,

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from roost.api.http_error import HttpError
+from roost.api.parsing.extension_refusals import BODY
 from roost.api.parsing.validation import validate
 from roost.api.schemas import Schema
 from roost.api.schemas.bounds import ESCAPES_MAX, VALUES_MAX
 from roost.quoting import quote_value
 
-INVALID = "JSON does not validate: {}"
+INVALID = BODY.invalid
 
 # Valid bodies are less than ten levels deep.
 _DEPTH_MAX = 32
@@ -43,7 +44,7 @@ def read(
     try:
         _refuse_many_values(body, values_max)
         value, has_only_small_floats = _decode(body)
-        validate(value, schema, INVALID, fast=has_only_small_floats)
+        validate(value, schema, BODY, fast=has_only_small_floats)
     except HttpError:
         if check_exists is not None:
             check_exists()

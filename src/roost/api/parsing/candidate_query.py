@@ -14,9 +14,9 @@ from roost.api.http.error_wording import ErrorWordings
 from roost.api.http_error import ErrorCode, HttpError
 from roost.api.parsing import query_string, tokens
 from roost.api.parsing.bodies import to_integer
+from roost.api.parsing.pages import parse_limit
 from roost.api.parsing.query_extensions import (
     has_alternatives,
-    is_extended,
     parse_isolated,
     parse_subtrees,
     with_splits,
@@ -25,13 +25,18 @@ from roost.api.parsing.query_string import Parameters, once
 from roost.api.parsing.request_groups import parse_groups
 from roost.api.schemas import candidates as schema
 from roost.api.versions import Version
-from roost.errors import UnknownResourceClass
+from roost.errors import UnknownResourceClass, UnknownTrait
 from roost.query import CandidateQuery, Order, OrderBy, TraitRule
 from roost.quoting import quote_names
 
 # For every operation that is given such a query.
 WORDINGS: ErrorWordings = {
     UnknownResourceClass: "Invalid resource class in resources parameter: {error}"
+}
+# The same if the request uses an extension.
+EXTENSION_WORDINGS: ErrorWordings = {
+    UnknownResourceClass: "Invalid resource class in resources parameter: {error.with_suggestion}",
+    UnknownTrait: "{error.with_suggestion}",
 }
 
 # The largest seed of an order that a client may name. One that the server draws has fewer bits.
@@ -41,13 +46,8 @@ _SEED_BITS = 32
 _GROUP_FIELDS = ("required", "member_of", "in_tree", "in_subtree", "can_split")
 
 
-def parse(text: str, version: Version) -> CandidateQuery:
-    """The query in a query string."""
-    parameters = query_string.split(text)
-    return parse_parameters(parameters, version, extended=is_extended(parameters, version))
-
-
 def parse_parameters(parameters: Parameters, version: Version, *, extended: bool) -> CandidateQuery:
+    """The query that parameters describe; `extended` if the request uses an extension."""
     # A query without extensions is refused in the words that clients of Placement know.
     query_string.check(parameters, schema.EXTENDED if extended else schema.query(version))
     root_traits = _parse_root_traits(parameters, version, extended=extended)
@@ -65,7 +65,7 @@ def parse_parameters(parameters: Parameters, version: Version, *, extended: bool
         groups=groups,
         # If `group_policy` or `limit` is repeated, the first one counts.
         isolate=policies is not None and policies[0] == "isolate",
-        limit=None if limits is None else _parse_limit(limits[0]),
+        limit=None if limits is None else parse_limit(limits[0]),
         same_subtree=subtrees.same,
         elsewhere=subtrees.elsewhere,
         isolated=parse_isolated(parameters, groups),
@@ -76,11 +76,6 @@ def parse_parameters(parameters: Parameters, version: Version, *, extended: bool
         nested_aware=version >= (1, 29),
     )
     return _with_order(parameters, query)
-
-
-def _parse_limit(digits: str) -> int | None:
-    # No answer has 10**18 candidates, and Python refuses to convert very many digits.
-    return None if len(digits) > 18 else int(digits)
 
 
 def _parse_root_traits(parameters: Parameters, version: Version, *, extended: bool) -> TraitRule:

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 
 from roost.api.http_error import ErrorCode, HttpError
 from roost.api.parsing.bodies import INTEGER_64_MAX
+from roost.api.parsing.extension_refusals import QUERY_STRING
 from roost.api.parsing.validation import validate
 from roost.api.schemas import Schema
 from roost.api.schemas.bounds import GROUP_CLASSES_MAX, NAMES_MAX, PARAMETERS_MAX
@@ -17,7 +18,7 @@ from roost.query import AggregateRule, TraitRule
 from roost.quoting import quote, quote_value
 from roost.uuids import canonical_uuid, canonical_uuids, is_uuid
 
-INVALID = "Invalid query string parameters: {}"
+INVALID = QUERY_STRING.invalid
 
 # Every parameter with its values, in the order of the query string.
 Parameters = Mapping[str, Sequence[str]]
@@ -41,10 +42,10 @@ def check(parameters: Parameters, schema: Schema) -> None:
     # Of a repeated parameter, some parsers take the first value and others the last, so both must
     # be valid.
     last = {name: values[-1] for name, values in parameters.items()}
-    validate(last, schema, INVALID)
+    validate(last, schema, QUERY_STRING)
     first = {name: values[0] for name, values in parameters.items()}
     if first != last:
-        validate(first, schema, INVALID)
+        validate(first, schema, QUERY_STRING)
 
 
 def split(query_string: str) -> Parameters:

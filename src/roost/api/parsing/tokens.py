@@ -1,13 +1,14 @@
 """Texts that a client gets from one answer and sends with the next request.
 
-Clients need not understand them: a position in the change feed (`after` of GET /events), and the
-cursor behind a page of candidates (`after` of /allocation_candidates). They fit into a URL.
+Clients need not understand them: a position in the change feed (`after` of GET /events), the cursor
+behind a page of candidates (`after` of /allocation_candidates), and the last entry of a page of a
+list (`after` of /resource_providers, for example). They fit into a URL.
 """
 
 import base64
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace as evolve
@@ -22,7 +23,12 @@ FeedPosition = Mapping[int, int]  # the number of the last change seen, by write
 _POSITION_DECODER = msgspec.msgpack.Decoder(list[tuple[int, int]])
 _CURSOR_DECODER = msgspec.json.Decoder(tuple[str, int, int, int, float, str])
 
+_PAGE_DECODER = msgspec.json.Decoder(tuple[str, int])
+
 _NUMBER_MAX = 2**63 - 1
+
+# The parameters that may differ between two pages of one list.
+_PAGE_PARAMETERS = ("limit", "after")
 
 
 def _encode(data: bytes) -> str:
@@ -100,8 +106,42 @@ def decode_cursor(token: str, query: CandidateQuery, by: str) -> tuple[int, Curs
 
 def _fingerprint(query: CandidateQuery, by: str) -> str:
     """A digest that all pages of one answer share; their limits may differ."""
-    bare = evolve(query, order=None, after=None, limit=None)
-    data = msgspec.json.encode([by, bare], order="deterministic")
+    return _digest([by, evolve(query, order=None, after=None, limit=None)])
+
+
+# ---------------------------------------------------------------------------------------------
+# Pages of a list in the order of ids
+
+
+def page_token(name: str, parameters: Mapping[str, Sequence[str]], last_id: int) -> str:
+    """The `after` of the page of the list `name` that begins behind the entry with this id."""
+    return _encode(msgspec.json.encode([_page_fingerprint(name, parameters), last_id]))
+
+
+def parse_page_token(token: str, name: str, parameters: Mapping[str, Sequence[str]]) -> int:
+    """The id of the last entry that the client has; the parameters are those it sends now."""
+    try:
+        fingerprint, last_id = _PAGE_DECODER.decode(_decode(token))
+    except (ValueError, msgspec.DecodeError):
+        raise _not_a_cursor(token) from None
+    if not 0 <= last_id <= _NUMBER_MAX:
+        raise _not_a_cursor(token)
+    if fingerprint != _page_fingerprint(name, parameters):
+        raise cursor_of_another_request()
+    return last_id
+
+
+def _page_fingerprint(name: str, parameters: Mapping[str, Sequence[str]]) -> str:
+    bare = {key: values for key, values in parameters.items() if key not in _PAGE_PARAMETERS}
+    return _digest([name, bare])
+
+
+# ---------------------------------------------------------------------------------------------
+# What cursors and pages share
+
+
+def _digest(request: object) -> str:
+    data = msgspec.json.encode(request, order="deterministic")
     return hashlib.blake2b(data, digest_size=8).hexdigest()
 
 

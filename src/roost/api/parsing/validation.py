@@ -1,7 +1,7 @@
 """Checks values against JSON schemas.
 
 A refusal quotes the schema and the value in the words of the jsonschema library, since these are
-the words that clients of Placement know.
+the words that clients of Placement know. Extensions have sentences of their own.
 """
 
 import pprint
@@ -15,8 +15,9 @@ import jsonschema_rs
 from jsonschema.validators import extend  # type: ignore[import-untyped]
 
 from roost.api.http_error import HttpError
+from roost.api.parsing.extension_refusals import Part, refusal
 from roost.api.parsing.schema_keywords import keywords
-from roost.api.schemas import Schema
+from roost.api.schemas import ExtensionSchema, Schema
 from roost.quoting import MORE, quote, quote_value
 from roost.uuids import is_uuid
 
@@ -76,8 +77,8 @@ def validators_of(schema: Schema) -> Validators:
     return found
 
 
-def validate(value: object, schema: Schema, sentence: str, *, fast: bool = True) -> None:
-    """Refuse a value that does not match the schema; `{}` in the sentence is the reason.
+def validate(value: object, schema: Schema, part: Part, *, fast: bool = True) -> None:
+    """Refuse a part of a request that does not match the schema.
 
     Without `fast` only the exact validator decides.
     """
@@ -85,10 +86,13 @@ def validate(value: object, schema: Schema, sentence: str, *, fast: bool = True)
     # Nearly all values are valid, so the exact validator rarely runs.
     if fast and validators.fast.is_valid(value):
         return
-    errors = islice(validators.exact.iter_errors(value), ERRORS_MAX)
+    errors = list(islice(validators.exact.iter_errors(value), ERRORS_MAX))
+    if not errors:
+        return
+    if isinstance(schema, ExtensionSchema):
+        raise HttpError(400, refusal(errors, part))
     error = jsonschema.exceptions.best_match(errors)
-    if error is not None:
-        raise HttpError(400, sentence.format(_told(error)))
+    raise HttpError(400, part.invalid.format(_told(error)))
 
 
 class _Written:

@@ -1,11 +1,22 @@
 """Routes of allocations: who holds what, and how much a project uses."""
 
-from roost.api.handlers import allocations, reshaper, usages
+from roost.api.handlers import allocation_list, allocations, holds, reshaper, usages
+from roost.api.handlers.root import Extension
 from roost.api.routes.route import PolicyRule, Route
 from roost.api.schemas import allocations as allocation_schemas
+from roost.api.schemas import holds as hold_schemas
+from roost.api.schemas import in_all_versions
 from roost.api.schemas import usages as usage_schemas
 
 _CONSUMER = "/allocations/{consumer_uuid}"
+
+_LIST_RULE = PolicyRule("placement:allocations:list", "Show the allocations of consumers.")
+
+_RESHAPE_RULE = PolicyRule(
+    "placement:reshaper:reshape",
+    "Move inventories and allocations within a tree, and let claims wait for that.",
+    default="rule:service_api",
+)
 
 ROUTES = (
     Route(
@@ -23,9 +34,25 @@ ROUTES = (
     ),
     Route(
         "GET",
+        "/allocations",
+        allocation_list.get,
+        _LIST_RULE,
+        "List consumers with all that they hold.",
+        "In the order of their creation. Without parameters, all of them; with several, those that "
+        "match each.",
+        since=(1, 39),
+        # The path is older than the method.
+        status_before=405,
+        query=in_all_versions(allocation_schemas.LIST),
+        extension=Extension.LIST_ALLOCATIONS,
+        may_take_long=True,
+        operation_id="allocations.get_all",
+    ),
+    Route(
+        "GET",
         _CONSUMER,
         allocations.get,
-        PolicyRule("placement:allocations:list"),
+        _LIST_RULE,
         "Show the allocations of a consumer.",
         "A consumer that holds nothing and one that does not exist look alike.",
     ),
@@ -62,13 +89,36 @@ ROUTES = (
         "POST",
         "/reshaper",
         reshaper.post,
-        PolicyRule("placement:reshaper:reshape", default="rule:service_api"),
+        _RESHAPE_RULE,
         "Move inventories and allocations within a tree.",
         "All inventories and allocations in the body change in one transaction, or none.",
         since=(1, 30),
         body=allocation_schemas.reshape,
         may_be_large=True,
         may_take_long=True,
+        statuses=(204,),
+    ),
+    Route(
+        "POST",
+        "/holds",
+        holds.post,
+        _RESHAPE_RULE,
+        "Let claims in a tree wait for a reshape.",
+        "Until a reshape of the tree succeeds, the hold is deleted, or its time is over. The "
+        "answer comes when all processes of the service know of it.",
+        since=(1, 39),
+        body=in_all_versions(hold_schemas.POST),
+        extension=Extension.HOLDS,
+        may_take_long=True,
+    ),
+    Route(
+        "DELETE",
+        "/holds/{hold_id}",
+        holds.delete,
+        _RESHAPE_RULE,
+        "End a hold before its time is over.",
+        since=(1, 39),
+        extension=Extension.HOLDS,
         statuses=(204,),
     ),
 )

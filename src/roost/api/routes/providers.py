@@ -1,11 +1,23 @@
-"""Routes of resource providers, and of what each provider has."""
+"""Routes of resource providers, of what each provider has, and of what all have together."""
 
-from roost.api.handlers import aggregates, allocations, inventories, providers, traits, usages
+from roost.api.handlers import (
+    aggregates,
+    allocations,
+    inventories,
+    provider_list,
+    providers,
+    summary,
+    traits,
+    usages,
+)
+from roost.api.handlers.root import Extension
+from roost.api.http.messages import Request
 from roost.api.routes.route import PolicyRule, Route
 from roost.api.schemas import aggregates as aggregate_schemas
 from roost.api.schemas import in_all_versions
 from roost.api.schemas import inventories as inventory_schemas
 from roost.api.schemas import providers as provider_schemas
+from roost.api.schemas import summary as summary_schemas
 from roost.api.schemas import traits as trait_schemas
 
 _PROVIDERS = "/resource_providers"
@@ -22,17 +34,33 @@ _DELETE_INVENTORIES = PolicyRule(
     "placement:resource_providers:inventories:delete", "Delete inventories of a provider."
 )
 
+# The rules of the parts that a list can include.
+_PART_RULES = {
+    "inventories": PolicyRule("placement:resource_providers:inventories:list"),
+    "usages": PolicyRule("placement:resource_providers:usages"),
+    "traits": PolicyRule("placement:resource_providers:traits:list"),
+    "aggregates": PolicyRule("placement:resource_providers:aggregates:list"),
+}
+
+
+def _rules_of_parts(request: Request) -> list[str]:
+    return [_PART_RULES[part].name for part in provider_list.parts_asked_for(request)]
+
+
 _GENERATION = "Refused with 409 if the generation in the body is not that of the provider."
 
 ROUTES = (
     Route(
         "GET",
         _PROVIDERS,
-        providers.get_all,
+        provider_list.get_all,
         PolicyRule("placement:resource_providers:list"),
         "List resource providers.",
-        "Without parameters, all of them; with several, those that match each.",
-        query=provider_schemas.listing,
+        "Without parameters, all of them; with several, those that match each. `include` adds what "
+        "each of them has.",
+        query=provider_schemas.documented_listing,
+        rules_besides=_rules_of_parts,
+        operation_id="providers.get_all",
         may_take_long=True,
     ),
     Route(
@@ -74,7 +102,7 @@ ROUTES = (
         "GET",
         _INVENTORIES,
         inventories.get_all,
-        PolicyRule("placement:resource_providers:inventories:list"),
+        _PART_RULES["inventories"],
         "List the inventories of a provider.",
     ),
     Route(
@@ -133,14 +161,14 @@ ROUTES = (
         "GET",
         f"{_PROVIDER}/usages",
         usages.get_of_provider,
-        PolicyRule("placement:resource_providers:usages"),
+        _PART_RULES["usages"],
         "Show how much of a provider is used.",
     ),
     Route(
         "GET",
         _AGGREGATES,
         aggregates.get,
-        PolicyRule("placement:resource_providers:aggregates:list"),
+        _PART_RULES["aggregates"],
         "List the aggregates of a provider.",
         since=(1, 1),
     ),
@@ -166,7 +194,7 @@ ROUTES = (
         "GET",
         _TRAITS,
         traits.get_of_provider,
-        PolicyRule("placement:resource_providers:traits:list"),
+        _PART_RULES["traits"],
         "List the traits of a provider.",
         since=(1, 6),
     ),
@@ -188,5 +216,17 @@ ROUTES = (
         "Take all traits from a provider.",
         since=(1, 6),
         statuses=(204,),
+    ),
+    Route(
+        "GET",
+        "/summary",
+        summary.get,
+        PolicyRule("placement:summary:list"),
+        "Show what all providers have together, and how much of it is used.",
+        "With `by`, also for each aggregate, and for each trait of the roots of trees.",
+        since=(1, 39),
+        query=in_all_versions(summary_schemas.QUERY),
+        extension=Extension.SUMMARY,
+        may_take_long=True,
     ),
 )

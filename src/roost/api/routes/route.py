@@ -1,6 +1,6 @@
 """The values that the table of routes is made of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from roost.api.handlers.root import Extension
 from roost.api.http.messages import EVENTS, JSON, OpenReply, Reply, Request
@@ -44,6 +44,8 @@ class Route(Value, frozen=True):
     checks_accept: bool = True  # False: it answers with JSON whatever the client accepts
     # Returns the project that a request is about, where the rule depends on it.
     project_of: Callable[[Request], str | None] | None = None
+    # Returns the names of further rules, those of other routes whose answers a request asks for.
+    rules_besides: Callable[[Request], Sequence[str]] | None = None
     operation_id: str = ""  # of OpenAPI; by default `module.function` of the handler
 
     @property

@@ -11,6 +11,14 @@ from roost.api.versions import Version
 
 Schema = Mapping[str, Any]
 
+
+class ExtensionSchema(dict[str, Any]):
+    """The schema of a request beyond Placement's API.
+
+    A refusal is one sentence. It does not quote the schema, since no client knows its words.
+    """
+
+
 # The schema of one body or query string in each version. Versions that share a schema share the
 # object: its identity tells where one form ends and the next begins.
 SchemaByVersion = Callable[[Version], Schema]

@@ -1,8 +1,8 @@
-"""Bodies of allocations: of one consumer, of several, and within a reshape."""
+"""Bodies of allocations: of one consumer, of several, and within a reshape; and the list."""
 
 from typing import Any
 
-from roost.api.schemas import since_version
+from roost.api.schemas import ExtensionSchema, Schema, since_version
 from roost.api.schemas.bounds import (
     CLASSES_MAX,
     CONSUMERS_MAX,
@@ -11,6 +11,7 @@ from roost.api.schemas.bounds import (
     PROVIDERS_PER_CONSUMER_MAX,
 )
 from roost.api.schemas.inventories import CLASS_PATTERN, PUT_ALL
+from roost.api.schemas.pages import AFTER, LIMIT, TREE
 
 UUID_PATTERN = "^[0-9a-fA-F-]{36}$"
 
@@ -85,7 +86,8 @@ _MAPPINGS = {
     "maxProperties": GROUPS_MAX,
 }
 
-TYPE = {"type": "string", "pattern": "^[A-Z0-9_]+$", "minLength": 1, "maxLength": 255}
+TYPE_PATTERN = "^[A-Z0-9_]+$"
+TYPE = {"type": "string", "pattern": TYPE_PATTERN, "minLength": 1, "maxLength": 255}
 
 
 def _consumer(version: tuple[int, int], *, may_be_empty: bool) -> dict[str, Any]:
@@ -160,3 +162,25 @@ post = since_version(
     {since: _consumers(since, minimum=1) for since in ((1, 13), (1, 28), (1, 34), (1, 38))}
 )
 reshape = since_version({since: _reshape(since) for since in ((1, 30), (1, 34), (1, 38))})
+
+TYPE_OR_UNKNOWN_PATTERN = "^[A-Z0-9_]+$|^unknown$"
+
+# The query string of the list.
+_LIST_QUERY: Schema = {
+    "type": "object",
+    "properties": {
+        # A UUID, or `in:` and several with commas; the parser looks at each.
+        "resource_provider": {"type": "string"},
+        "tree": TREE,
+        "resource_class": {"type": "string", "pattern": CLASS_PATTERN, "maxLength": 255},
+        "project_id": IDENTIFIER,
+        "user_id": IDENTIFIER,
+        "consumer_type": {"type": "string", "pattern": TYPE_OR_UNKNOWN_PATTERN, "maxLength": 255},
+        "changed_before": {"type": "string", "minLength": 1, "maxLength": 64},
+        "limit": LIMIT,
+        "after": AFTER,
+    },
+    "additionalProperties": False,
+}
+
+LIST = ExtensionSchema(_LIST_QUERY)

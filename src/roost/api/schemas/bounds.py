@@ -15,6 +15,8 @@ SPLITS_MAX = 256
 # Names in one parameter, its repetitions included: traits, aggregates, classes. A URL of 64 kB, the
 # longest that is read, has room for 1770 aggregates.
 NAMES_MAX = 2000
+# Providers whose consumers one list is asked for. 1000 make a URL of 39 kB.
+LISTED_PROVIDERS_MAX = 1000
 # Values of `same_subtree` and of `isolate`. A rule for each pair of 40 groups has 780.
 RULES_MAX = 1000
 # Names and values in a query string. Each group has a handful.

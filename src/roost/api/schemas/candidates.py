@@ -2,33 +2,29 @@
 
 from typing import Any
 
-from roost.api.schemas import Schema, since_version
+from roost.api.schemas import ExtensionSchema, Schema, since_version
 from roost.api.schemas.bounds import GROUP_CLASSES_MAX, GROUPS_MAX, NAMES_MAX, RULES_MAX
+from roost.api.schemas.inventories import CLASS_PATTERN
+from roost.api.schemas.pages import AFTER, LIMIT, TREE
 from roost.api.versions import VERSION_MAX, Version
 
 _TEXT = {"type": "string"}
 
-_LIMIT = {
-    "type": ["integer", "string"],
-    "pattern": "^[1-9][0-9]*$",
-    "minimum": 1,
-    "minLength": 1,
-}
-
 _GROUP_POLICY = {"type": "string", "enum": ["none", "isolate"]}
 
-_ORDER = "^(pack|spread|root|random(:[0-9]{1,19})?)$"
+ORDER_PATTERN = "^(pack|spread|root|random(:[0-9]{1,19})?)$"
 
 # The suffix of a group: a number, and from 1.33 on any short name.
 SUFFIX_NUMBER = "[1-9][0-9]*"
 SUFFIX_NAME = "[a-zA-Z0-9_-]{1,64}"
+SUFFIX_PATTERN = f"^({SUFFIX_NAME})?$"
 
 
 def _plain(version: tuple[int, int]) -> Schema:
     """Before 1.25: one group."""
     properties: dict[str, Any] = {"resources": _TEXT}
     if version >= (1, 16):
-        properties["limit"] = _LIMIT
+        properties["limit"] = LIMIT
     if version >= (1, 17):
         properties["required"] = {"type": ["string"]}
     if version >= (1, 21):
@@ -43,7 +39,7 @@ def _plain(version: tuple[int, int]) -> Schema:
 
 def _granular(version: tuple[int, int]) -> Schema:
     """From 1.25: one group without a suffix, and any number with one."""
-    properties: dict[str, Any] = {"limit": _LIMIT, "group_policy": _GROUP_POLICY}
+    properties: dict[str, Any] = {"limit": LIMIT, "group_policy": _GROUP_POLICY}
     if version >= (1, 35):
         properties["root_required"] = {"type": ["string"]}
     if version >= (1, 36):
@@ -69,8 +65,8 @@ def _extended() -> Schema:
             **schema["properties"],
             "root_member_of": {"type": ["string"]},
             "isolate": {"type": ["string"]},
-            "order": {"type": "string", "pattern": _ORDER},
-            "after": {"type": "string", "minLength": 1, "maxLength": 1024},
+            "order": {"type": "string", "pattern": ORDER_PATTERN},
+            "after": AFTER,
         },
         "patternProperties": {
             **schema["patternProperties"],
@@ -80,13 +76,13 @@ def _extended() -> Schema:
     }
 
 
-EXTENDED = _extended()
+EXTENDED = ExtensionSchema(_extended())
 
 # A parameter that may be repeated in a URL is a list in a body.
 _TEXTS = {"type": "array", "minItems": 1, "maxItems": NAMES_MAX, "items": _TEXT}
 _RULES = {**_TEXTS, "maxItems": RULES_MAX}
 
-POST: Schema = {
+_POST: Schema = {
     "type": "object",
     "properties": {
         "groups": {
@@ -94,7 +90,7 @@ POST: Schema = {
             "minProperties": 1,
             "maxProperties": GROUPS_MAX,
             "patternProperties": {
-                f"^({SUFFIX_NAME})?$": {
+                SUFFIX_PATTERN: {
                     "type": "object",
                     "minProperties": 1,
                     "properties": {
@@ -102,9 +98,7 @@ POST: Schema = {
                             "type": "object",
                             "minProperties": 1,
                             "maxProperties": GROUP_CLASSES_MAX,
-                            "patternProperties": {
-                                "^[A-Z0-9_]+$": {"type": "integer", "minimum": 1}
-                            },
+                            "patternProperties": {CLASS_PATTERN: {"type": "integer", "minimum": 1}},
                             "additionalProperties": False,
                         },
                         "required": _TEXTS,
@@ -125,17 +119,20 @@ POST: Schema = {
         "isolate": _RULES,
         "can_split": _TEXT,
         "limit": {"type": "integer", "minimum": 1},
-        "order": {"type": "string", "pattern": _ORDER},
-        "after": {"type": "string", "minLength": 1, "maxLength": 1024},
+        "order": {"type": "string", "pattern": ORDER_PATTERN},
+        "after": AFTER,
     },
     "required": ["groups"],
     "additionalProperties": False,
 }
 
+POST = ExtensionSchema(_POST)
+
 # An explanation also takes the tree that it is about.
-_TREE = {"type": "string", "format": "uuid"}
-EXPLAIN_QUERY: Schema = {**EXTENDED, "properties": {**EXTENDED["properties"], "tree": _TREE}}
-EXPLAIN_POST: Schema = {**POST, "properties": {**POST["properties"], "tree": _TREE}}
+EXPLAIN_QUERY = ExtensionSchema(
+    {**EXTENDED, "properties": {**EXTENDED["properties"], "tree": TREE}}
+)
+EXPLAIN_POST = ExtensionSchema({**POST, "properties": {**POST["properties"], "tree": TREE}})
 
 query = since_version(
     {

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from roost.api.schemas import candidates
+from roost.api.schemas import ExtensionSchema, candidates
 from roost.api.schemas.allocations import IDENTIFIER, TYPE, UUID_PATTERN
 from roost.api.schemas.bounds import PLACED_CONSUMERS_MAX
 
@@ -13,7 +13,7 @@ _CONSUMER: dict[str, Any] = {
     "additionalProperties": False,
 }
 
-POST: dict[str, Any] = {
+_POST: dict[str, Any] = {
     "type": "object",
     "properties": {
         # A search, as a query string or as the body of POST /allocation_candidates.
@@ -32,3 +32,5 @@ POST: dict[str, Any] = {
     "required": ["query", "consumers"],
     "additionalProperties": False,
 }
+
+POST = ExtensionSchema(_POST)

@@ -2,15 +2,17 @@
 
 from typing import Any
 
-from roost.api.schemas import Schema, since_version
+from roost.api.schemas import ExtensionSchema, Schema, since_version
+from roost.api.schemas.pages import AFTER, LIMIT, TREE
+from roost.api.versions import VERSION_MAX, Version
 
 _NAME = {"type": "string", "maxLength": 200}
 _UUID = {"type": "string", "format": "uuid"}
 # A query string takes one form only.
-_DASHED_UUID = {
-    **_UUID,
-    "pattern": "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$",
-}
+DASHED_UUID_PATTERN = (
+    "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
+)
+_DASHED_UUID = {**_UUID, "pattern": DASHED_UUID_PATTERN}
 _PARENT = {"anyOf": [_UUID, {"type": "null"}]}
 
 
@@ -42,3 +44,22 @@ listing = since_version(
         for since, _, _ in _LIST_PARAMETERS
     }
 )
+
+# The newest version with the extensions of roost.
+LIST_EXTENSIONS: Schema = {
+    "include": {"type": "string"},
+    "limit": LIMIT,
+    "after": AFTER,
+    "tree": TREE,
+}
+EXTENDED_LISTING = ExtensionSchema(
+    _object({**listing(VERSION_MAX)["properties"], **LIST_EXTENSIONS})
+)
+
+
+def documented_listing(version: Version) -> Schema:
+    """All parameters of a version, extensions included.
+
+    A list that uses no extension is checked against `listing`, whose refusals clients know.
+    """
+    return EXTENDED_LISTING if version == VERSION_MAX else listing(version)

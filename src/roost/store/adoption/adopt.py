@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from roost.errors import Unavailable
 from roost.model import Value
+from roost.progress import Progress
 from roost.store.adoption.backfill import (
     MissingRoots,
     create_consumers,
@@ -102,7 +103,9 @@ def has_every_column(found: str) -> bool:
     return REVISIONS.index(found) >= REVISIONS.index(WITH_EVERY_COLUMN)
 
 
-def adopt(connection: Connection, incomplete: IncompleteIds, *, is_first: bool) -> None:
+def adopt(
+    connection: Connection, incomplete: IncompleteIds, progress: Progress, *, is_first: bool
+) -> None:
     """Upgrade the tables of an older Placement to what roost needs. Idempotent.
 
     Only the first run checks the rows, which takes a while. Later ones need not: since Train,
@@ -113,12 +116,15 @@ def adopt(connection: Connection, incomplete: IncompleteIds, *, is_first: bool) 
         return
     # First everything that may refuse, then rows, then tables, because not every database can roll
     # back the creation of a table.
+    progress.stage("looking for providers without a root")
     missing = find_missing_roots(connection)
     _refuse_loops(missing)
-    set_roots(connection, missing.roots)
+    set_roots(connection, missing.roots, progress)
+    progress.stage("adding missing records of consumers")
     _create_missing_consumers(connection, incomplete)
     tables = set(sa.inspect(connection).get_table_names())
     if not has_every_column(found):
+        progress.stage("adding types of consumers")
         _add_consumer_types(connection, tables)
         found = WITH_EVERY_COLUMN
     stamp(connection, found)

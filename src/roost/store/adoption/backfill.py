@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Table, case, func, insert, literal, select, update
 
 from roost.model import Value
+from roost.progress import SILENT, Progress
 from roost.store.connection.statements import chunks
 from roost.store.schema import allocations, consumers, resource_providers
 
@@ -70,13 +71,17 @@ def find_missing_roots(connection: Connection) -> MissingRoots:
     )
 
 
-def set_roots(connection: Connection, roots: Mapping[int, int]) -> None:
+def set_roots(
+    connection: Connection, roots: Mapping[int, int], progress: Progress = SILENT
+) -> None:
     """Write the roots of these providers (root id by provider id), many with one statement."""
+    progress.stage("storing the roots of providers", len(roots))
     for ids in chunks(roots):
         root = case({id: roots[id] for id in ids}, value=_providers.c.id)
         connection.execute(
             update(_providers).where(_providers.c.id.in_(ids)).values(root_provider_id=root)
         )
+        progress.advance(len(ids))
 
 
 # Whether an allocation belongs to a consumer that has no row.

@@ -6,6 +6,7 @@ roost uses its own driver. A parameter takes effect, or the URL is refused with 
 
 import importlib.util
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlalchemy.dialects import plugins
@@ -120,6 +121,15 @@ def read_url(text: str | URL, connection_parameters: str = "") -> DatabaseUrl:
         driver=driver,
         remarks=(*_driver_remarks(database, named, driver), *parameters.remarks),
     )
+
+
+def missing_file(text: str) -> str | None:
+    """The path of a SQLite file that does not exist: whoever connects to it creates it."""
+    url = read_url(text).url
+    if url.get_backend_name() != "sqlite" or not url.database or url.database.startswith("file:"):
+        # What a URL of SQLite's own does, its parameters say.
+        return None
+    return None if Path(url.database).exists() else url.database
 
 
 def _text(url: str | URL) -> str:

@@ -13,7 +13,7 @@ from oslo_db.sqlalchemy import exc_filters  # type: ignore[import-untyped]
 from sqlalchemy import Engine
 from sqlalchemy import exc as sql
 
-from roost.errors import Unavailable, UnstorableText
+from roost.errors import NoTables, Unavailable, UnstorableText
 from roost.observe import metrics
 
 
@@ -48,7 +48,7 @@ _POSTGRESQL_UNAVAILABLE = ("08", "53", "57P")
 
 # A database that answers and cannot be used: full, broken or not for this user.
 _UNUSABLE = (
-    *("disk is full", "disk I/O error", "malformed"),
+    *("disk is full", "disk I/O error", "malformed", "file is not a database"),
     *("(1142,", "permission denied for"),
     # Two columns that are compared have different collations: `roost status` says which.
     *("(1021,", "(1114,", "(1267,"),
@@ -147,7 +147,7 @@ def converting_errors() -> Iterator[None]:
     except _UNSTORABLE as error:
         raise UnstorableText() from error
     except driver.DBNonExistentTable as error:
-        raise Unavailable("The database has no tables yet: run `roost db sync`.") from error
+        raise NoTables from error
     except (driver.DBConnectionError, driver.DBNonExistentDatabase) as error:
         raise Unavailable(f"The database cannot be reached, or written: {error}") from error
     except driver.DBDeadlock as error:
@@ -160,7 +160,7 @@ def converting_errors() -> Iterator[None]:
     except (sql.DBAPIError, driver.DBError) as error:
         message = str(error)
         if any(text in message for text in _NO_TABLES):
-            raise Unavailable("The database has no tables yet: run `roost db sync`.") from error
+            raise NoTables from error
         if any(text in message for text in _UNUSABLE):
             raise Unavailable(f"The database cannot be used: {error}") from error
         if "NUL (0x00)" in message or "surrogates not allowed" in message:

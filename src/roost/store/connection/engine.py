@@ -27,6 +27,9 @@ SQLITE_BUSY_SECONDS = 30
 # Connections for reads that the change feed holds permanently. They enlarge the pool.
 FEED_CONNECTIONS = 2
 
+# More than any consumer may hold, see `api/schemas/bounds.py`.
+JOINED_TEXT_BYTES_MAX = 64 * 1024 * 1024
+
 # The execution option that marks a write transaction.
 WRITES = "roost_writes"
 
@@ -160,6 +163,8 @@ class _MysqlSession:
                 self._known = True
             if self._sync_wait is not None:
                 cursor.execute("SET SESSION wsrep_sync_wait = %s", [self._sync_wait])
+            # The texts into which it joins what a consumer holds: MySQL would cut them off.
+            cursor.execute(f"SET SESSION group_concat_max_len = {JOINED_TEXT_BYTES_MAX}")
             # Set here too, because this listener runs after the one of SQLAlchemy.
             cursor.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {self._level}")
 

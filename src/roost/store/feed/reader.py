@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection
 
-from roost.changes import Changes, Rows
+from roost.changes import Changes, HoldRow, Rows
 from roost.errors import Unavailable
+from roost.progress import SILENT, Progress
 from roost.store.change_record import ChangeRecord
 from roost.store.connection.database import Database
 from roost.store.feed.polling import SqliteDataVersion, WriterPoll
@@ -59,7 +60,7 @@ class Feed:
         """The newest position."""
         return self._poll.position()
 
-    def load(self) -> tuple[FeedPosition, Rows]:
+    def load(self, progress: Progress = SILENT) -> tuple[FeedPosition, Rows]:
         """Every row of the tables, and the position that belongs to them.
 
         Not inside a write transaction: the process may have to register, which is a write.
@@ -69,7 +70,10 @@ class Feed:
             # that were emptied differ from tables that were never written.
             self._writer.register()
             position, loaded = self._database.read_snapshot(
-                lambda connection: (read_position(connection), index_rows.read_all(connection))
+                lambda connection: (
+                    read_position(connection),
+                    index_rows.read_all(connection, progress),
+                )
             )
             if self._writer.id in position:
                 return position, loaded
@@ -173,17 +177,26 @@ def _combine(connection: Connection, records: Iterable[ChangeRecord]) -> Changes
         class_ids=classes,
         trait_ids=traits,
         rows=index_rows.read_some(connection, providers, classes, traits),
+        holds=sums.holds,
+        ended_holds=sums.ended_holds,
     )
 
 
 def _add_up(records: Iterable[ChangeRecord]) -> Changes:
     generations: dict[int, int] = {}
     usage: dict[tuple[int, int], int] = {}
+    holds: list[HoldRow] = []
+    ended_holds: list[str] = []
     for record in records:
+        holds += record.holds
+        ended_holds += record.ended_holds
         for provider, generation in record.generations:
             generations[provider] = max(generation, generations.get(provider, generation))
         for provider, class_id, difference in record.usage:
             usage[provider, class_id] = usage.get((provider, class_id), 0) + difference
     return Changes(
-        usage={key: each for key, each in usage.items() if each}, generations=generations
+        usage={key: each for key, each in usage.items() if each},
+        generations=generations,
+        holds=holds,
+        ended_holds=ended_holds,
     )

@@ -15,6 +15,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
 from roost.errors import Unavailable
+from roost.progress import SILENT, Progress
 from roost.store.adoption import adopt
 from roost.store.adoption.adopt import IncompleteIds
 from roost.store.connection.driver_errors import converting_errors
@@ -27,7 +28,11 @@ _LOCK_NUMBER = 7_665_838  # any number that no other program uses for an advisor
 _LOCK_SECONDS_MAX = 600
 
 
-def sync(engine: Engine, incomplete: IncompleteIds = IncompleteIds()) -> None:  # noqa: B008 - frozen
+def sync(
+    engine: Engine,
+    incomplete: IncompleteIds = IncompleteIds(),  # noqa: B008 - frozen
+    progress: Progress = SILENT,
+) -> None:
     """Create or migrate the tables. Idempotent, and several processes may run it at once.
 
     Raises `Unavailable`, and changes nothing, if the tables are not those of a roost or a Placement
@@ -35,10 +40,16 @@ def sync(engine: Engine, incomplete: IncompleteIds = IncompleteIds()) -> None:  
     """
     with converting_errors(), engine.connect() as connection:
         connection.execution_options(**{WRITES: True})
+        # Others may be migrating, too.
+        progress.stage("waiting for a turn to change the tables")
         with _locked(connection):
             found = _version(connection)
-            adopt.adopt(connection, incomplete, is_first=found is None)
-            command.upgrade(_config(connection), "head")
+            adopt.adopt(connection, incomplete, progress, is_first=found is None)
+            missing = [*_scripts().iterate_revisions("head", found or "base")]
+            progress.stage("migrating the tables", len(missing))
+            command.upgrade(_config(connection, progress), "head")
+            # On PostgreSQL and SQLite the block ends with COMMIT.
+            progress.stage("storing the changes")
     use_write_ahead_log(engine)
 
 
@@ -104,10 +115,11 @@ def _scripts() -> ScriptDirectory:
     return ScriptDirectory.from_config(_config())
 
 
-def _config(connection: Connection | None = None) -> Config:
+def _config(connection: Connection | None = None, progress: Progress = SILENT) -> Config:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
     config.attributes["connection"] = connection
+    config.attributes["progress"] = progress
     return config
 
 

@@ -26,6 +26,7 @@ from roost.changes import (
     Rows,
     TableColumns,
 )
+from roost.progress import SILENT, Progress
 from roost.store.connection.statements import chunks
 from roost.store.schema import (
     allocations,
@@ -130,7 +131,7 @@ _CLASS_NAMES = select(
 _TRAIT_NAMES = select(traits.c.id, traits.c.name, _modified_seconds(traits)).order_by(traits.c.id)
 
 
-def read_all(connection: Connection) -> Rows:
+def read_all(connection: Connection, progress: Progress = SILENT) -> Rows:
     """Every row that the index needs. The caller has begun a snapshot."""
 
     def fetch(statement: Select[Any]) -> list[Any]:
@@ -141,17 +142,38 @@ def read_all(connection: Connection) -> Rows:
         options = {"yield_per": PART_ROWS_MAX}
         for part in connection.execute(statement, execution_options=options).partitions():
             table.extend(part)
+            progress.advance(len(part))
         return table
 
+    def fetch_counted(
+        title: str, statement: Select[Any], kinds: str, counted: Table
+    ) -> TableColumns:
+        progress.stage(f"reading {title}", rows_to_read(connection, counted, progress))
+        return fetch_table(statement, kinds)
+
+    def fetch_usages() -> TableColumns:
+        # How many sums there are is known only when all of them have been computed.
+        progress.stage("adding up allocations")
+        return fetch_table(_USAGES, USAGE_TYPECODES)
+
     return Rows(
-        providers=fetch_table(_PROVIDERS, PROVIDER_TYPECODES),
-        inventories=fetch_table(_INVENTORIES, INVENTORY_TYPECODES),
-        usages=fetch_table(_USAGES, USAGE_TYPECODES),
-        traits=fetch_table(_TRAITS, TRAIT_TYPECODES),
-        aggregates=fetch_table(_AGGREGATES, AGGREGATE_TYPECODES),
+        providers=fetch_counted("providers", _PROVIDERS, PROVIDER_TYPECODES, resource_providers),
+        inventories=fetch_counted("inventories", _INVENTORIES, INVENTORY_TYPECODES, inventories),
+        usages=fetch_usages(),
+        traits=fetch_counted("traits", _TRAITS, TRAIT_TYPECODES, resource_provider_traits),
+        aggregates=fetch_counted(
+            "aggregates", _AGGREGATES, AGGREGATE_TYPECODES, resource_provider_aggregates
+        ),
         resource_classes=fetch(_CLASS_NAMES),
         trait_names=fetch(_TRAIT_NAMES),
     )
+
+
+def rows_to_read(connection: Connection, table: Table, progress: Progress) -> int | None:
+    """How many rows a table has; None if nobody wants to know."""
+    if not progress.is_shown:
+        return None
+    return connection.scalar(select(func.count()).select_from(table)) or 0
 
 
 def read_some(

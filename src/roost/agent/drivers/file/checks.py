@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
-import os_resource_classes  # type: ignore[import-untyped]
 import os_traits  # type: ignore[import-untyped]
 
+from roost.agent.drivers.class_names import CUSTOM, problem_of_class, problems_of_renames
 from roost.agent.drivers.file.schema import SCHEMA
 from roost.agent.drivers.file.yaml_lines import KeyPath, dotted, line_of
 from roost.model import Inventory
-
-_CUSTOM = "CUSTOM_"
+from roost.suggestions import suggest, unknown
+from roost.uuids import is_uuid
 
 Problems = Iterator[tuple[KeyPath, str]]
 
@@ -22,7 +22,8 @@ def check(data: Any, lines: dict[KeyPath, int]) -> list[str]:
     """All errors as `line: field: message`, in the order of the lines."""
     # The rules beyond the schema apply only to data of the right shape.
     found = list(_schema_errors(data)) or list(_check_providers(data))
-    located = sorted((line_of(lines, path), dotted(path), message) for path, message in found)
+    # A set: a name that breaks two rules of the schema is told once.
+    located = sorted({(line_of(lines, path), dotted(path), message) for path, message in found})
     return [f"{line}: {field}: {message}" for line, field, message in located]
 
 
@@ -37,9 +38,10 @@ def _schema_errors(data: Any) -> Problems:
             known = error.schema["properties"]
             for name in error.instance:
                 if name not in known:
-                    yield (*path, name), f"no such field; there are {', '.join(known)}"
+                    yield (*path, name), unknown("field", name, known)
         elif error.parent is None and "propertyNames" in error.absolute_schema_path:
-            yield (*path, error.instance), f"{error.instance!r} is not the name of a resource class"
+            meant = error.schema["description"]
+            yield (*path, error.instance), f"{error.instance!r} is not {meant}"
         elif error.validator == "required":
             missing = [name for name in error.validator_value if name not in error.instance]
             yield path, f"{', '.join(missing)} is missing"
@@ -63,6 +65,8 @@ def _check_providers(data: Any) -> Problems:
         yield from _check_names(path, provider)
         for resource_class, fields in provider.get("inventories", {}).items():
             yield from _check_inventory((*path, "inventories", resource_class), Inventory(**fields))
+    for position, root in enumerate(data["providers"]):
+        yield from _check_root(("providers", position), root)
 
 
 def _providers(path: KeyPath, providers: list[Any]) -> Iterator[tuple[KeyPath, Any]]:
@@ -73,18 +77,54 @@ def _providers(path: KeyPath, providers: list[Any]) -> Iterator[tuple[KeyPath, A
 
 def _check_names(path: KeyPath, provider: Any) -> Problems:
     for position, trait in enumerate(provider.get("traits", [])):
-        if not _exists(trait, os_traits.get_traits()):
-            yield (*path, "traits", position), f"{trait} is neither a standard trait nor CUSTOM_"
+        if not (trait.startswith(CUSTOM) or trait in os_traits.get_traits()):
+            told = f"{trait} is neither a standard trait nor {CUSTOM}"
+            yield (*path, "traits", position), suggest(told, [trait], os_traits.get_traits())
     for resource_class in provider.get("inventories", {}):
-        if not _exists(resource_class, os_resource_classes.STANDARDS):
-            yield (
-                (*path, "inventories", resource_class),
-                f"{resource_class} is neither a standard resource class nor CUSTOM_",
-            )
+        if problem := problem_of_class(resource_class):
+            yield (*path, "inventories", resource_class), problem
 
 
-def _exists(name: str, standard: list[str]) -> bool:
-    return name.startswith(_CUSTOM) or name in standard
+def _check_root(path: KeyPath, root: Any) -> Problems:
+    """The fields of a root that are about its whole tree."""
+    offers = {}  # the classes of each provider, by name and by UUID
+    for _, provider in _providers(path[:-1], [root]):
+        offers[provider["name"]] = set(provider.get("inventories", {}))
+        if "uuid" in provider:
+            offers[provider["uuid"].lower()] = offers[provider["name"]]
+    consumers: set[str] = set()
+    for consumer, places in root.get("where", {}).items():
+        if consumer.lower() in consumers:
+            yield (*path, "where", consumer), "appears twice"
+        consumers.add(consumer.lower())
+        for resource_class, place in places.items():
+            at = (*path, "where", consumer, resource_class)
+            if problem := problem_of_class(resource_class):
+                yield at, problem
+            for name in [place] if isinstance(place, str) else place:
+                yield from _check_place(at, resource_class, name, offers)
+    yield from _check_renames(path, root, set().union(*offers.values()))
+
+
+def _check_place(
+    at: KeyPath, resource_class: str, name: str, offers: dict[str, set[str]]
+) -> Problems:
+    # Only UUIDs may be spelled in several ways.
+    offered = offers.get(name, offers.get(name.lower()) if is_uuid(name) else None)
+    if offered is None:
+        yield at, unknown("provider of this tree", name, offers)
+    elif resource_class not in offered:
+        yield at, f"{name} has no inventory of {resource_class}"
+
+
+def _check_renames(path: KeyPath, root: Any, offered: set[str]) -> Problems:
+    renamed_classes = root.get("renamed_classes", {})
+    for old, problem in problems_of_renames(renamed_classes):
+        yield (*path, "renamed_classes", old), problem
+    for old, new in renamed_classes.items():
+        if old in offered and new not in offered:
+            told = f"providers of the tree have inventories of {old}, and none has one of {new}"
+            yield (*path, "renamed_classes", old), told
 
 
 _RULES: list[tuple[str, Callable[[Inventory], bool], str]] = [

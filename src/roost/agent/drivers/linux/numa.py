@@ -4,19 +4,10 @@ import re
 from collections import Counter
 
 from roost.agent.drivers.linux.system_files import SystemFiles
-from roost.model import Value
+from roost.agent.drivers.machines.machine import NumaNode
 
 _NODES = "/sys/devices/system/node"
 _KIB_PER_MIB = 1024
-
-
-class NumaNode(Value, frozen=True, kw_only=True):
-    """Processors and the memory that is near to them."""
-
-    number: int
-    cpus: frozenset[int]
-    memory_mb: int  # including huge pages
-    huge_pages: dict[int, int]  # size of a page in KiB -> number of pages
 
 
 def read_nodes(files: SystemFiles, online: frozenset[int]) -> list[NumaNode]:

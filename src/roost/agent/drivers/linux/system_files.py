@@ -1,8 +1,10 @@
 """Reading /sys and /proc, which may be below another folder than the root."""
 
+import os
 from pathlib import Path
 
 from roost.agent.driver import DriverError
+from roost.agent.drivers.machines.cpu_lists import parse_cpus
 
 
 class SystemFiles:
@@ -42,21 +44,15 @@ class SystemFiles:
         except OSError:
             return []
 
+    def folders(self, path: str) -> list[str]:
+        """The names of the folders in a folder, sorted. Links are not followed."""
+        try:
+            with os.scandir(self.path(path)) as entries:
+                return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
+        except OSError:
+            return []
+
     def exists(self, path: str) -> bool:
         # In a recording the target of a link may be missing.
         found = self.path(path)
         return found.exists() or found.is_symlink()
-
-
-def parse_cpus(text: str, where: str) -> frozenset[int]:
-    """Parse a list of CPUs as the kernel writes it (0-3,8) or as operators do (0-7,^4)."""
-    chosen: set[int] = set()
-    excluded: set[int] = set()
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        first, dash, last = part.removeprefix("^").partition("-")
-        try:
-            found = range(int(first), int(last if dash else first) + 1)
-        except ValueError as error:
-            raise DriverError(f"{where}: {part!r} is not a list of CPUs such as 0-3,8.") from error
-        (excluded if part.startswith("^") else chosen).update(found)
-    return frozenset(chosen - excluded)

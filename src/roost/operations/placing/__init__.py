@@ -1,0 +1,1 @@
+"""Choosing candidates for consumers and claiming them, in one call."""

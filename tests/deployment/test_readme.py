@@ -1,0 +1,115 @@
+"""The README's minute with roost, as it is written there: two terminals, and a program."""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.database_servers import free_port
+from tests.support.installation import ROOT, has_build_tools, link_distribution, locked
+from tests.support.service_process import ServiceProcess
+from tests.support.terminal_session import Block, blocks, commands, looks_like, run
+
+TITLE = "## A minute with roost\n"
+URL = "http://127.0.0.1:8778"
+# What a clone has and the minute needs.
+CLONED = ("src", "docs", "LICENSE", "README.md", "pyproject.toml")
+
+
+def minute() -> list[Block]:
+    _, _, text = (ROOT / "README.md").read_text().partition(TITLE)
+    assert text
+    return blocks(text.partition("\n## ")[0])
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("clone")
+    for name in CLONED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(
+                ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        else:
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """That of a user who has nothing but Python; pip finds what is locked without a network."""
+    home: Path = tmp_path_factory.mktemp("home")
+    program, packages = home / "python", home / "packages"
+    program.mkdir()
+    packages.mkdir()
+    base = Path(sys.executable).resolve()
+    (program / "python3").symlink_to(base)
+    for name in (*locked("serve"), *locked("build")):
+        link_distribution(name, packages)
+    # To pip, the 0 means that there is no isolation.
+    offline = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"} if has_build_tools() else {}
+    return {
+        "HOME": str(home),
+        "PATH": os.pathsep.join([str(program), "/usr/bin", "/bin"]),
+        "PYTHONPATH": str(packages),
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "LANG": "C.UTF-8",
+        **offline,
+    }
+
+
+def test_the_minute(clone: Path, environment: Mapping[str, str], tmp_path: Path) -> None:
+    first, *others = minute()
+    *install, serve = [command.text for command in commands(first.text)]
+    assert serve == "roost serve"
+    run(install, environment=environment, folder=clone)
+    with Service(install, environment, tmp_path) as service:
+        scripts, shown = second_terminal(others, service.url, tmp_path)
+        printed = run(scripts, environment={**environment, **service.variables}, folder=clone)
+    for script, expected, lines in zip(scripts, shown, printed, strict=True):
+        assert not expected or looks_like(expected, lines), f"$ {script}\n" + "\n".join(lines)
+
+
+class Service(ServiceProcess):
+    """The last command of the first terminal, on a port of its own."""
+
+    def __init__(self, before: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self.variables = {"ROOST_URL": self.url}
+        [activate] = [line for line in before if line.startswith(". ")]
+        super().__init__(
+            ["bash", "-c", f"{activate}\nexec roost serve --port {port}"],
+            environment=environment,
+            output_path=folder / "serve.log",
+            is_ready=lambda: httpx.get(f"{self.url}/", timeout=5).status_code == 200,
+        )
+
+
+def second_terminal(
+    shown: Sequence[Block], url: str, folder: Path
+) -> tuple[list[str], list[Sequence[str]]]:
+    """The commands of the blocks, and what the README shows of their output."""
+    scripts: list[str] = []
+    outputs: list[Sequence[str]] = []
+    for block in shown:
+        match block.kind:
+            case "console":
+                for command in commands(block.text):
+                    scripts.append(command.text)
+                    outputs.append(command.output)
+            case "python":
+                program = folder / f"program{len(scripts)}.py"
+                program.write_text(block.text.replace(URL, url))
+                scripts.append(f"python {program}")
+                outputs.append(())
+            case "text":
+                # What the program before prints.
+                outputs[-1] = block.text.splitlines()
+            case other:
+                raise AssertionError(other)
+    return scripts, outputs
