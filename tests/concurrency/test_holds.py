@@ -1,6 +1,7 @@
 """Holds between processes: what waits, what does not, and what ends them."""
 
 import threading
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -182,6 +183,26 @@ def test_of_two_that_hold_at_the_same_time_one_wins(cloud: Pair) -> None:
     for roost in cloud:
         roost.catch_up()
         assert [each.id for each in roost.holds.of([uid("host")])] == [granted]
+
+
+def test_a_hold_that_is_announced_late_finds_the_one_that_came_first(
+    cloud: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process reads the feed, stalls, and announces when the other has long been answered."""
+    first, second = cloud
+    ids = iter(uuid.UUID(int=number) for number in range(2))
+    monkeypatch.setattr("roost.operations.holds.uuid_module.uuid4", lambda: next(ids))
+    check_rest, granted = second.holds.check_rest, []
+
+    def stall(root_uuid: str) -> None:
+        check_rest(root_uuid)
+        granted.append(hold(first))
+
+    monkeypatch.setattr(second.holds, "check_rest", stall)
+    with pytest.raises(HoldTooSoon):
+        hold(second)
+    second.catch_up()
+    assert [each.id for each in second.holds.of([uid("host")])] == granted
 
 
 def test_the_longest_hold_is_configured(cloud: Pair) -> None:

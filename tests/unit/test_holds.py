@@ -180,18 +180,18 @@ def test_a_tree_rests_for_as_long_as_it_was_held(
 ) -> None:
     now = [1000.0]
     monkeypatch.setattr(holds_module.time, "monotonic", lambda: now[0])
-    holds.grant("a", ROOT)
+    holds.check_rest(ROOT)
     begin(holds, seconds=10)
     with pytest.raises(HoldTooSoon, match=r"20\.0 s"):
-        holds.grant("b", ROOT)
-    holds.grant("c", OTHER)
+        holds.check_rest(ROOT)
+    holds.check_rest(OTHER)
     now[0] += 4
     holds.end(["a"])
     now[0] += 3
     with pytest.raises(HoldTooSoon, match=r"1\.0 s"):
-        holds.grant("b", ROOT)
+        holds.check_rest(ROOT)
     now[0] += 1.5
-    holds.grant("b", ROOT)
+    holds.check_rest(ROOT)
 
 
 def test_the_log_says_how_long_and_how_many_waited(

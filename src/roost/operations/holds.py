@@ -9,6 +9,7 @@ from roost.model import Value
 from roost.observe import metrics
 from roost.service.holds import NOTICE_SECONDS
 from roost.service.service import Roost
+from roost.store.transaction import Transaction
 
 LOG = logging.getLogger(__name__)
 
@@ -28,15 +29,27 @@ def hold_tree(
         row = index.row(provider_uuid)
         root_uuid = index.root_uuid(row)
         root_id = index.ids[index.row(root_uuid)]
+        position = index.position
     id = str(uuid_module.uuid4())
     seconds = min(seconds, roost.settings.hold_seconds_max)
-    roost.holds.grant(id, root_uuid)
-    roost.run(lambda tx: tx.changes.begin_hold(id, root_id, seconds + NOTICE_SECONDS))
+    roost.holds.check_rest(root_uuid)
+
+    def announce(tx: Transaction) -> None:
+        # Two processes that are asked at the same time take turns at this lock, so the second one
+        # finds the record of the first.
+        tx.providers.lock(root_uuid)
+        for record in tx.records_since(position):
+            if any(held == root_id and other != id for other, held, _ in record.holds):
+                raise HoldTooSoon(root_uuid, seconds)
+        tx.changes.begin_hold(id, root_id, seconds + NOTICE_SECONDS)
+
+    roost.run(announce)
+    roost.holds.grant(id)
     time.sleep(NOTICE_SECONDS)
     roost.catch_up()
     rivals = [each.id for each in roost.holds.of([root_uuid]) if each.id < id]
     if rivals:
-        # Two processes were asked at the same time. All of them agree on who came first.
+        # Nodes of Galera do not see each other's locks. All processes agree on whose id is smaller.
         _end(roost, id)
         raise HoldTooSoon(root_uuid, seconds)
     metrics.HOLDS.inc()

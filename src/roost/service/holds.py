@@ -112,8 +112,8 @@ class Holds:
             self._ended.update(dict.fromkeys(ids, now))
             self._remove([hold for hold in self._held if hold.id in ids], now)
 
-    def grant(self, id: str, root_uuid: str) -> None:
-        """This process is about to announce a hold; refuses it if that is too soon."""
+    def check_rest(self, root_uuid: str) -> None:
+        """Raise `HoldTooSoon` if this tree is held, or was until a moment ago."""
         with self._lock:
             now = time.monotonic()
             # After a hold, a tree rests for as long as it was held.
@@ -125,6 +125,10 @@ class Holds:
             until = max([self._rests.get(root_uuid, 0.0), *held])
             if until > now:
                 raise HoldTooSoon(root_uuid, until - now)
+
+    def grant(self, id: str) -> None:
+        """This process was asked for this hold, and says in the log how it ends."""
+        with self._lock:
             self._granted.add(id)
 
     def of(self, provider_uuids: Iterable[str]) -> list[Hold]:
