@@ -8,7 +8,7 @@ raised on the way becomes a response in one place.
 import contextvars
 import functools
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
 from types import SimpleNamespace
@@ -18,14 +18,15 @@ import falcon
 import msgspec
 from falcon.constants import COMBINED_METHODS
 
-from roost.api import probes, versions
+from roost.api import console, probes, versions
 from roost.api.access import authentication
 from roost.api.access.policy import Policy, policy_of
 from roost.api.http import error_response, error_table, request_reader
 from roost.api.http.exchange import EXCHANGE, Exchange, Postponed, Watch
 from roost.api.http.messages import EVENTS, JSON, REQUEST_ID, ROUTE, Application, Reply, Request
+from roost.api.http.path_set import PathSet
 from roost.api.http.watch_pieces import WatchPieces
-from roost.api.http_error import HttpError
+from roost.api.http_error import HttpError, method_not_allowed
 from roost.api.pipeline import add_middleware
 from roost.api.routes import ROUTES, OpenRoute, Route, bounds
 from roost.api.versions import Version
@@ -35,18 +36,27 @@ from roost.service.holds import TreeHeld
 from roost.service.readiness import Readiness
 from roost.service.service import Roost
 from roost.service.summary_gauges import SummaryGauges
+from roost.settings import Settings
 
 LOG = logging.getLogger(__name__)
 
 App = falcon.App[falcon.Request, falcon.Response]
 
-# Paths that need no token. The root, which lists the versions, is spelled in two ways.
-OPEN_PATHS = frozenset({"", "/"}) | probes.OPEN_PATHS
-
 # From this version on, replies say when the state they show was last written.
 SINCE_LAST_MODIFIED = (1, 15)
 # From this version on, errors have a code.
 SINCE_ERROR_CODE = (1, 23)
+
+
+def open_paths(settings: Settings) -> PathSet:
+    """The paths that need no token. The root, which lists the versions, is spelled in two ways."""
+    return PathSet({"", "/"}) | _versionless_paths(settings)
+
+
+def _versionless_paths(settings: Settings) -> PathSet:
+    """The paths beside the API: they need no microversion either."""
+    paths = PathSet(probes.OPEN_PATHS)
+    return paths | console.PATHS if settings.has_console else paths
 
 
 def create_application(roost: Roost) -> Application:
@@ -56,7 +66,10 @@ def create_application(roost: Roost) -> Application:
         settings.auth_strategy, allow_remote_noauth2=settings.allow_remote_noauth2
     )
     policy = policy_of(settings)
-    application = falcon.App(middleware=[RequestContextMiddleware(identify)])
+    middleware = RequestContextMiddleware(
+        identify, open_paths(settings), _versionless_paths(settings)
+    )
+    application = falcon.App(middleware=[middleware])
     # A response without a body has no content type; one with a body sets it below.
     application.resp_options.default_media_type = None  # type: ignore[assignment]
     # The framework prefers the handler of the nearest base class, and has one for its own errors,
@@ -70,8 +83,12 @@ def create_application(roost: Roost) -> Application:
     for open_route in probes.OPEN_ROUTES:
         respond = functools.partial(_respond_openly, probed, open_route)
         _add(application, open_route.path, respond)
+    quiet_paths = PathSet(probes.OPEN_PATHS)
+    if settings.has_console:
+        application.add_sink(console.Console(settings).respond, console.PATTERN)
+        quiet_paths |= console.QUIET_PATHS
     return add_middleware(
-        application, settings, open_paths=OPEN_PATHS, quiet_paths=probes.OPEN_PATHS
+        application, settings, open_paths=open_paths(settings), quiet_paths=quiet_paths
     )
 
 
@@ -84,15 +101,19 @@ def _add(application: App, path: str, respond: Callable[..., None]) -> None:
 class RequestContextMiddleware:
     """Puts the sender and the version of a request into its context, before it is routed."""
 
-    def __init__(self, identify: authentication.Identify) -> None:
+    def __init__(
+        self, identify: authentication.Identify, open_paths: PathSet, versionless_paths: PathSet
+    ) -> None:
         self._identify = identify
+        self._open_paths = open_paths
+        self._versionless_paths = versionless_paths
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
         context = request.context
         context.identity = None
-        if request.path not in OPEN_PATHS:
+        if request.path not in self._open_paths:
             context.identity = self._identify(request.get_header, request.remote_addr)
-        if request.path not in probes.OPEN_PATHS:
+        if request.path not in self._versionless_paths:
             context.version = versions.negotiate(request.get_header(versions.HEADER))
 
 
@@ -169,7 +190,7 @@ def _respond_openly(
 ) -> None:
     request.env[ROUTE] = route.path
     if request.method != "GET":
-        raise _not_allowed(["GET"])
+        raise method_not_allowed(["GET"])
     reply = route.respond(probed, request.root_path)
     response.status = reply.status
     response.content_type = route.content_type
@@ -190,15 +211,7 @@ def _choose(routes: list[Route], method: str, version: Version) -> Route:
     named = [route for route in others if route.extension is None or version >= route.since]
     if not named:
         raise HttpError(404)
-    raise _not_allowed(dict.fromkeys(route.method for route in named))
-
-
-def _not_allowed(allowed: Iterable[str]) -> HttpError:
-    return HttpError(
-        405,
-        "The method specified is not allowed for this resource.",
-        headers={"allow": ", ".join(allowed)},
-    )
+    raise method_not_allowed(dict.fromkeys(route.method for route in named))
 
 
 def _send(

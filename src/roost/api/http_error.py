@@ -3,7 +3,7 @@
 It lies below every other module of the API, since all of them refuse requests.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 
@@ -47,3 +47,11 @@ class HttpError(Exception):
         self.code = code
         self.headers = dict(headers or {})
         self.extra = dict(extra or {})  # more fields of the error, beside `detail`
+
+
+def method_not_allowed(allowed: Iterable[str]) -> HttpError:
+    return HttpError(
+        405,
+        "The method specified is not allowed for this resource.",
+        headers={"allow": ", ".join(allowed)},
+    )

@@ -6,6 +6,7 @@ configured is neither imported nor called, because each takes longer than most r
 
 from roost.api.access.keystone import add_keystone, check_keystone_settings
 from roost.api.http.messages import Application
+from roost.api.http.path_set import NO_PATHS, PathSet
 from roost.api.http.proxy_headers import ProxyHeaderFilter
 from roost.api.http.request_middleware import RequestMiddleware
 from roost.settings import Settings, library_configuration
@@ -15,8 +16,8 @@ def add_middleware(
     application: Application,
     settings: Settings,
     *,
-    open_paths: frozenset[str],
-    quiet_paths: frozenset[str],
+    open_paths: PathSet,
+    quiet_paths: PathSet,
 ) -> Application:
     """The application behind the middleware that is configured.
 
@@ -40,5 +41,4 @@ def add_middleware(
 
 def check_middleware(settings: Settings) -> None:
     """Raise the `SettingsError` that `add_middleware` would raise."""
-    nothing: frozenset[str] = frozenset()
-    add_middleware(lambda *_: (), settings, open_paths=nothing, quiet_paths=nothing)
+    add_middleware(lambda *_: (), settings, open_paths=NO_PATHS, quiet_paths=NO_PATHS)

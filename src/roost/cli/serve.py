@@ -46,6 +46,12 @@ from roost.observe import metrics_files
     "then change everything.",
 )
 @click.option("--prefix", help="Serve the API below this path, such as /placement.")
+@click.option(
+    "--console/--no-console",
+    default=None,
+    help="Serve pages for browsers at /console, or not. Default: as configured; if nothing says, "
+    "only with the embedded database.",
+)
 @config_file_option
 def serve(
     host: str,
@@ -56,6 +62,7 @@ def serve(
     auth: str | None,
     allow_remote_noauth2: bool,
     prefix: str | None,
+    console: bool | None,
     config_files: tuple[Path, ...],
 ) -> None:
     """Serve the API over HTTP until SIGTERM or Ctrl-C.
@@ -63,9 +70,9 @@ def serve(
     After SIGTERM, requests in flight have up to 30 seconds to finish; Ctrl-C hardly waits. Worker
     processes that die are replaced.
 
-    Without configuration it listens on the loopback address only, uses an embedded SQLite database
-    and does not authenticate. It first creates or migrates the tables, unless
-    [placement_database]sync_on_startup is false.
+    Without configuration it listens on the loopback address only, uses an embedded SQLite database,
+    does not authenticate, and has a console for browsers. It first creates or migrates the tables,
+    unless [placement_database]sync_on_startup is false.
 
     Exit code 0: stopped by a signal; 1: it could not start, as when the port is taken or the
     database cannot be used; 2: wrong usage or settings.
@@ -82,6 +89,7 @@ def serve(
             ("api", "auth_strategy"): auth,
             ("roost", "allow_remote_noauth2"): allow_remote_noauth2 or None,
             ("roost", "url_prefix"): prefix,
+            ("roost", "console"): console,
         },
     )
     with metrics_files.shared_folder(workers):

@@ -16,6 +16,7 @@ from roost.cli.options import URL_DEFAULT
 from roost.cli.output import BadInput, Failure
 from roost.cli.progress_view import bar_view, shown_progress
 from roost.cli.tables import sync_tables
+from roost.console import paths as console_paths
 from roost.health.configuration import check_configuration, log_outcomes
 from roost.health.outcome import Outcome
 from roost.observe import exposition, logs
@@ -100,6 +101,9 @@ def _print_banner(host: str, port: int, settings: Settings) -> None:
             console.print(
                 "  [bold red]Everybody who reaches this address can change everything.[/bold red]"
             )
+    if settings.has_console:
+        url = f"http://{_address(host, port)}{settings.url_prefix}{console_paths.HOME}"
+        console.print(f"  console         {url}", markup=False)
 
 
 def _command(host: str, port: int) -> str:

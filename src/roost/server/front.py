@@ -16,11 +16,12 @@ from contextvars import Context
 from typing import Any
 
 from roost.api import probes
-from roost.api.application import OPEN_PATHS
+from roost.api.application import open_paths
 from roost.api.http.exchange import Waiting
 from roost.api.http.messages import Application, Environ
 from roost.api.http.request_middleware import has_prefix
 from roost.api.routes import bounds
+from roost.console import paths as console_paths
 from roost.server import turns
 from roost.server.answer import Sender, Stream, Unread, send_pieces, until_gone
 from roost.server.environ import Scope, make_environ
@@ -84,6 +85,7 @@ class _Running:
         self._application = application
         self._settings = settings
         self._loop = asyncio.get_running_loop()
+        self._open_paths = open_paths(settings)
         self._bodies = BodyReader(settings.body_seconds_max)
         self._lanes = Lanes(threads, "requests")
         # Probes are answered while all other threads are busy; one that asks the database must not
@@ -125,8 +127,7 @@ class _Running:
         held = 0
         environ["wsgi.input"] = io.BytesIO()
         is_unread = has_body(environ)
-        # Without a token, the application refuses a request whatever its body is.
-        if is_unread and path not in OPEN_PATHS and _token(environ) is not None:
+        if is_unread and self._reads_body(environ, path):
             bytes_max = bounds.body_bytes_max(environ["REQUEST_METHOD"], path, self._settings)
             try:
                 environ["wsgi.input"], held = await self._bodies.read(environ, receive, bytes_max)
@@ -151,6 +152,12 @@ class _Running:
             self._bodies.release(held)
         if is_unread:
             await discard(receive)
+
+    def _reads_body(self, environ: Environ, path: str) -> bool:
+        if path in self._open_paths:
+            return path == console_paths.TOKEN
+        # Without a token, the application refuses a request whatever its body is.
+        return _token(environ) is not None
 
     async def _answer(
         self,

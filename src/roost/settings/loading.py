@@ -125,6 +125,8 @@ def _freeze(configuration: cfg.ConfigOpts, files: Sequence[str], sources: Source
         summary_metrics=tuple(own["summary_metrics"]),
         summary_metrics_max=own["summary_metrics_max"],
         url_prefix=_prefix(own["url_prefix"]),
+        console=own["console"],
+        console_login=own["console_login"],
         files=tuple(files),
         optimize_for_wide_provider_trees=configuration.workarounds.optimize_for_wide_provider_trees,
         database=DatabaseSettings(**database),

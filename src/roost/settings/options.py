@@ -128,6 +128,17 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
             help="The path below which the API is served, such as /placement, if the server or "
             "proxy in front does not remove it. Requests without it are answered too.",
         ),
+        cfg.BoolOpt(
+            "console",
+            help="Serve the console, pages for browsers, at /console. Not set: only if no database "
+            "is configured, so that roost uses its embedded one.",
+        ),
+        cfg.BoolOpt(
+            "console_login",
+            default=True,
+            help="Let the console exchange a name and a password for a token of Keystone. Without "
+            "it, or with noauth2, users paste a token.",
+        ),
     ],
     # Only the options of these two sections that decide whether their middleware is used at all.
     "cors": [

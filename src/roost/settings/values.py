@@ -63,6 +63,8 @@ class Settings(Value, frozen=True, kw_only=True):
     summary_metrics: tuple[str, ...] = ()
     summary_metrics_max: int = 10_000  # how many series of them at most
     url_prefix: str = ""  # such as /placement; without a slash at its end
+    console: bool | None = None  # None: where roost uses its embedded database, see `has_console`
+    console_login: bool = True  # whether the console may send passwords to Keystone
     database: DatabaseSettings = DatabaseSettings()
     # The files that all of this was read from, see `library_configuration`.
     files: tuple[str, ...] = ()
@@ -77,6 +79,16 @@ class Settings(Value, frozen=True, kw_only=True):
     @property
     def database_url(self) -> str:
         return self.database.connection or embedded_database_url()
+
+    @property
+    def has_console(self) -> bool:
+        """Whether the service has a console for browsers."""
+        return self.database.connection is None if self.console is None else self.console
+
+    @property
+    def has_console_login(self) -> bool:
+        """Whether the console exchanges passwords for tokens."""
+        return self.has_console and self.console_login and self.auth_strategy == "keystone"
 
     @property
     def depth_first(self) -> bool:

@@ -8,6 +8,8 @@ from oslo_config import cfg
 
 from roost.api.http import error_response, error_table
 from roost.api.http.messages import Application, Environ, StartResponse
+from roost.api.http.path_set import PathSet
+from roost.console.login import KeystoneServer
 from roost.errors import Unavailable
 from roost.settings import Settings, SettingsError, library_configuration
 
@@ -25,6 +27,16 @@ _OPTIONS = (
     cfg.BoolOpt("memcache_tls_enabled", default=False),
     cfg.BoolOpt("memcache_sasl_enabled", default=False),
     cfg.StrOpt("cache"),
+)
+
+# Those that say where Keystone is, and how to trust it.
+_SERVER_OPTIONS = (
+    cfg.StrOpt("auth_section"),
+    cfg.StrOpt("www_authenticate_uri", deprecated_name="auth_uri"),
+    cfg.BoolOpt("insecure", default=False),
+    cfg.StrOpt("cafile"),
+    cfg.StrOpt("certfile"),
+    cfg.StrOpt("keyfile"),
 )
 
 
@@ -55,8 +67,28 @@ def token_cache(settings: Settings) -> str:
     return f"in memcached{how}: {', '.join(section.memcached_servers)}"
 
 
+def keystone_server(settings: Settings) -> KeystoneServer | None:
+    """The Keystone of the middleware; None if the settings do not say where it is."""
+    configuration = library_configuration(settings)
+    configuration.register_opts(_SERVER_OPTIONS, group=SECTION)
+    section = configuration[SECTION]
+    # The section that says how roost itself authenticates may be another one.
+    moved = section.auth_section or SECTION
+    configuration.register_opt(cfg.StrOpt("auth_url"), group=moved)
+    url = configuration[moved].auth_url or section.www_authenticate_uri
+    if not url:
+        return None
+    return KeystoneServer(
+        url=url,
+        insecure=section.insecure,
+        cafile=section.cafile,
+        certfile=section.certfile,
+        keyfile=section.keyfile,
+    )
+
+
 def add_keystone(
-    application: Application, configuration: cfg.ConfigOpts, open_paths: frozenset[str]
+    application: Application, configuration: cfg.ConfigOpts, open_paths: PathSet
 ) -> Application:
     """The application behind the middleware, except for the paths that need no token."""
     from keystonemiddleware import auth_token  # type: ignore[import-untyped]
@@ -69,7 +101,7 @@ def add_keystone(
         raise SettingsError(f"[{SECTION}] cannot be used: {reason}") from error
 
     def choose(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        if environ.get("PATH_INFO") in open_paths:
+        if environ.get("PATH_INFO", "") in open_paths:
             return application(environ, start_response)
         try:
             response: Iterable[bytes] = guarded(environ, start_response)

@@ -114,7 +114,7 @@ def _json_body(
     if error.status == 401:
         # Keystone's middleware answers 401 in a form of its own; clients expect that form.
         body: Any = {
-            "message": EXPLANATIONS[error.status],
+            "message": error.message or EXPLANATIONS[error.status],
             "code": f"{error.status} {title}",
             "title": title,
         }

@@ -22,6 +22,7 @@ from roost.api.http.messages import (
     Environ,
     StartResponse,
 )
+from roost.api.http.path_set import NO_PATHS, PathSet
 from roost.api.versions import HEADER as VERSION_HEADER
 from roost.observe import logs, metrics
 from roost.quoting import quote
@@ -52,9 +53,9 @@ class RequestMiddleware:
         self,
         application: Application,
         prefix: str = "",
-        quiet_paths: frozenset[str] = frozenset(),
+        quiet_paths: PathSet = NO_PATHS,
     ) -> None:
-        """Requests to quiet paths come every few seconds, so they are logged at DEBUG."""
+        """Requests to quiet paths come all the time, so they are logged at DEBUG."""
         self._application = application
         self._prefix = prefix
         self._quiet_paths = quiet_paths
@@ -72,7 +73,9 @@ class RequestMiddleware:
         uri = _uri(environ) if LOG.isEnabledFor(logging.INFO) else None
         if self._prefix:
             self._remove_prefix(environ)
-        level = logging.DEBUG if environ.get("PATH_INFO") in self._quiet_paths else logging.INFO
+        level = logging.INFO
+        if environ.get("PATH_INFO", "") in self._quiet_paths:
+            level = logging.DEBUG
 
         def start(
             status: str, headers: list[tuple[str, str]], *error: Any

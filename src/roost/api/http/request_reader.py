@@ -64,7 +64,7 @@ def read(
         root_path=request.root_path,
         query_string=request.query_string,
         query_schema=query_schema,
-        body=_read_body(request, body_bytes_max),
+        body=read_body(request, body_bytes_max),
         body_schema=body_schema,
         wants_events=wants_events,
         last_event_id=request.get_header("last-event-id") if wants_events else None,
@@ -80,7 +80,8 @@ def _prefers_events(request: falcon.Request) -> bool:
     return request.client_prefers(choice) == EVENTS
 
 
-def _read_body(request: falcon.Request, bytes_max: int) -> bytes:
+def read_body(request: falcon.Request, bytes_max: int) -> bytes:
+    """The body; `check_length` must have been asked before."""
     if request.method in METHODS_WITHOUT_BODY:
         return b""
     # A chunked body has no length; only some servers mark where it ends.

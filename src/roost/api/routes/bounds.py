@@ -7,14 +7,19 @@ without such a server.
 import re
 
 from roost.api.routes import ROUTES, Route
+from roost.console import paths as console_paths
 from roost.settings import Settings
 
 # How many times as large as others the largest bodies may be.
 LARGE_BODY_FACTOR = 64
+# Of a login. Everybody may send one, without a token.
+LOGIN_BYTES_MAX = 16 * 1024
 
 
 def body_bytes_max(method: str, path: str, settings: Settings) -> int:
     """How large the body may be; `path` is without the prefix."""
+    if path == console_paths.TOKEN:
+        return LOGIN_BYTES_MAX
     factor = LARGE_BODY_FACTOR if (method, path) in _LARGE_BODIES else 1
     return settings.body_bytes_max * factor
 
@@ -35,7 +40,10 @@ def _pattern(route: Route) -> str:
 
 
 _LARGE_BODIES = frozenset(_fixed(route) for route in ROUTES if route.may_be_large)
-_LONG = frozenset((route.method, route.path) for route in ROUTES if route.may_take_long)
+_LONG = frozenset((route.method, route.path) for route in ROUTES if route.may_take_long) | {
+    # It waits for Keystone.
+    ("POST", console_paths.TOKEN)
+}
 _LONG_PATTERN = re.compile(
     "|".join(_pattern(route) for route in ROUTES if route.may_take_long and "{" in route.path)
 )
