@@ -76,12 +76,19 @@ export async function post(path, body, { signal } = {}) {
 }
 
 /**
- * Text that is no JSON, such as that of /metrics.
+ * One of the paths that need no token, such as /metrics. They answer with a body that says what is
+ * wrong, too. A proxy may block them; its refusal says nothing about the token.
  * @param {string} path
  * @param {{signal?: AbortSignal}} [options]
  */
-export async function getText(path, { signal } = {}) {
-	return (await send(url(path), { signal, headers: { accept: "*/*" } })).text();
+export async function getOpen(path, { signal } = {}) {
+	try {
+		const response = await fetch(url(path), { signal, cache: "no-store" });
+		return { status: response.status, text: await response.text() };
+	} catch (error) {
+		if (signal?.aborted) throw error;
+		throw new ApiError(0, "The service does not answer.");
+	}
 }
 
 /**
