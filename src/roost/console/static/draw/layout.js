@@ -1,0 +1,124 @@
+// Where the cells of the heat map are: groups side by side on shelves, cells in lines. Arithmetic only.
+
+export const LABEL_HEIGHT = 18;
+const GROUP_GAP = 16;
+const SHELF_GAP = 10;
+
+/** @typedef {import("../model/selection.js").Group} Group */
+/** @typedef {{group: Group, x: number, y: number, columns: number, width: number, height: number}} Block */
+/** @typedef {{y: number, height: number, blocks: Block[]}} Shelf */
+/** @typedef {{shelves: Shelf[], height: number, pitch: number, cell: number, top: number, placeOf: Map<number, [Block, number]>}} Layout */
+
+/**
+ * @param {Group[]} groups
+ * @param {number} width of the canvas
+ * @param {number} cell the size of a cell; there is a gap beside it
+ * @param {(text: string) => number} measure the width of a label
+ * @returns {Layout}
+ */
+export function layOut(groups, width, cell, measure) {
+	const pitch = cell + (cell >= 6 ? 2 : 1);
+	const top = groups.some((group) => group.label) ? LABEL_HEIGHT : 0;
+	const most = Math.max(1, Math.floor(width / pitch));
+	/** @type {Shelf[]} */
+	const shelves = [];
+	/** @type {Layout["placeOf"]} */
+	const placeOf = new Map();
+	let shelf = /** @type {Shelf | null} */ (null);
+	let x = 0;
+	for (const group of groups) {
+		const count = group.rows.length;
+		// Small groups lie side by side, two to three times as wide as high; a large one has the whole width.
+		const fewest = Math.ceil(measure(group.label) / pitch);
+		const columns = groups.length === 1 ? most : Math.min(most, Math.max(fewest, Math.ceil(Math.sqrt(count * 2.5))));
+		const block = { group, x: 0, y: 0, columns, width: columns * pitch, height: top + Math.ceil(count / columns) * pitch };
+		if (!shelf || x + block.width > width) {
+			const y = shelf ? shelf.y + shelf.height + SHELF_GAP : 0;
+			shelf = { y, height: 0, blocks: [] };
+			shelves.push(shelf);
+			x = 0;
+		}
+		block.x = x;
+		block.y = shelf.y;
+		shelf.blocks.push(block);
+		shelf.height = Math.max(shelf.height, block.height);
+		x += block.width + GROUP_GAP;
+		group.rows.forEach((row, place) => placeOf.set(row, [block, place]));
+	}
+	return { shelves, height: shelf ? shelf.y + shelf.height : 0, pitch, cell, top, placeOf };
+}
+
+/**
+ * The corner of a cell.
+ * @param {Layout} layout
+ * @param {number} row
+ * @returns {[number, number] | null}
+ */
+export function cornerOf(layout, row) {
+	const found = layout.placeOf.get(row);
+	if (!found) return null;
+	const [block, place] = found;
+	return [block.x + (place % block.columns) * layout.pitch, block.y + layout.top + Math.floor(place / block.columns) * layout.pitch];
+}
+
+/**
+ * The row whose cell is at a point; -1 if there is none.
+ * @param {Layout} layout
+ * @param {number} x
+ * @param {number} y
+ */
+export function rowAt(layout, x, y) {
+	const shelf = layout.shelves[shelfAt(layout, y)];
+	const block = shelf?.blocks.find((each) => x >= each.x && x < each.x + each.width);
+	if (!block) return -1;
+	const line = Math.floor((y - block.y - layout.top) / layout.pitch);
+	const column = Math.floor((x - block.x) / layout.pitch);
+	if (line < 0 || column >= block.columns) return -1;
+	return block.group.rows[line * block.columns + column] ?? -1;
+}
+
+/**
+ * The number of the last shelf that begins at or above a height.
+ * @param {Layout} layout
+ * @param {number} y
+ */
+export function shelfAt(layout, y) {
+	let low = 0;
+	let high = layout.shelves.length - 1;
+	while (low < high) {
+		const middle = (low + high + 1) >> 1;
+		if (layout.shelves[middle].y <= y) low = middle;
+		else high = middle - 1;
+	}
+	return low;
+}
+
+/**
+ * The neighbour of a cell, for the arrow keys; the same row at an edge.
+ * @param {Layout} layout
+ * @param {number} row
+ * @param {"ArrowLeft" | "ArrowRight" | "ArrowUp" | "ArrowDown"} key
+ */
+export function neighbour(layout, row, key) {
+	const found = layout.placeOf.get(row);
+	if (!found) return layout.shelves[0]?.blocks[0]?.group.rows[0] ?? -1;
+	const [block, place] = found;
+	if (key === "ArrowLeft" || key === "ArrowRight") {
+		const rows = block.group.rows;
+		const next = place + (key === "ArrowLeft" ? -1 : 1);
+		if (rows[next] !== undefined) return rows[next];
+		const blocks = layout.shelves.flatMap((shelf) => shelf.blocks);
+		const other = blocks[blocks.indexOf(block) + (key === "ArrowLeft" ? -1 : 1)];
+		return other ? other.group.rows[key === "ArrowLeft" ? other.group.rows.length - 1 : 0] : row;
+	}
+	const next = block.group.rows[place + (key === "ArrowUp" ? -block.columns : block.columns)];
+	if (next !== undefined) return next;
+	const [x] = /** @type {[number, number]} */ (cornerOf(layout, row));
+	const shelf = layout.shelves[layout.shelves.findIndex((each) => each.blocks.includes(block)) + (key === "ArrowUp" ? -1 : 1)];
+	const target = shelf?.blocks.find((each) => x < each.x + each.width) ?? shelf?.blocks.at(-1);
+	if (!target) return row;
+	const column = Math.min(Math.max(0, Math.floor((x - target.x) / layout.pitch)), target.columns - 1);
+	const lines = Math.ceil(target.group.rows.length / target.columns);
+	const line = key === "ArrowUp" ? lines - 1 : 0;
+	return target.group.rows[Math.min(line * target.columns + column, target.group.rows.length - 1)] ?? row;
+}
