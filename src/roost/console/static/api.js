@@ -84,7 +84,9 @@ export async function post(path, body, { signal } = {}) {
 export async function getOpen(path, { signal } = {}) {
 	try {
 		const response = await fetch(url(path), { signal, cache: "no-store" });
-		return { status: response.status, text: await response.text() };
+		// Their clock, since that of the browser may be wrong.
+		const time = Date.parse(response.headers.get("date") ?? "") || Date.now();
+		return { status: response.status, text: await response.text(), time };
 	} catch (error) {
 		if (signal?.aborted) throw error;
 		throw new ApiError(0, "The service does not answer.");
