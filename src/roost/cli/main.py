@@ -21,6 +21,7 @@ from roost.cli.commands.search import candidates, capacity, explain
 from roost.cli.commands.summary import summary, usages
 from roost.cli.commands.trait import trait
 from roost.cli.database import database
+from roost.cli.demo.command import demo
 from roost.cli.output import BadInput, Failure, one_line
 from roost.cli.serve import serve
 from roost.cli.status import status
@@ -30,7 +31,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 # The commands as `roost --help` lists them.
 SECTIONS = {
-    "The service": ("serve", "db", "status"),
+    "The service": ("serve", "demo", "db", "status"),
     "The cloud": (
         *("tree", "summary", "usages"),
         *("provider", "inventory", "trait", "class", "aggregate"),
@@ -74,8 +75,9 @@ def roost() -> None:
     \b
     Try it:
       roost serve                             # in one terminal
-      roost agent run --driver linux --once   # in another: report this machine
+      roost demo                              # in another: load a small data centre
       roost tree                              # and show it
+      roost agent run --driver linux --once   # or report this machine
     """
 
 
@@ -98,6 +100,7 @@ def completion(shell: str) -> None:
 
 for command in (
     serve,
+    demo,
     database,
     status,
     tree,
