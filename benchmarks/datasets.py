@@ -12,8 +12,8 @@ import uuid
 from collections import Counter
 from collections.abc import Callable
 
-import os_resource_classes
-import os_traits
+import os_resource_classes  # type: ignore[import-untyped]
+import os_traits  # type: ignore[import-untyped]
 
 CUSTOM_CLASS_ID_MIN = 10_000
 PHYSICAL_NETWORKS = [f"CUSTOM_PHYSNET_{number}" for number in range(4)]

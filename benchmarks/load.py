@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import os_resource_classes
-import os_traits
+import os_resource_classes  # type: ignore[import-untyped]
+import os_traits  # type: ignore[import-untyped]
 import sqlalchemy
 
 from benchmarks.datasets import Dataset, class_ids, custom_traits

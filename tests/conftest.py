@@ -37,6 +37,8 @@ FIXTURE_MARKS = {
     "mariadb": "server",
     "galera": "server",
     "agent_server": "process",
+    "browser": "process",
+    "console_folder": "process",
     "reference": "process",
 }
 # Fixtures with a parameter that names the kind of database.

@@ -1,0 +1,33 @@
+"""Debian's Chromium, driven by Playwright."""
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.support.database_servers import missing
+
+ARGUMENTS = (
+    # The sandbox does not work for root, as whom CI runs; the pages are roost's own.
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    # Nothing but the servers of the tests exists: no name is looked up.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+)
+
+
+@contextlib.contextmanager
+def launch() -> Iterator[Browser]:
+    """A browser for the duration of the context.
+
+    Meanwhile this thread counts as one that runs an event loop, so asyncio.run() fails.
+    """
+    program = shutil.which("chromium")
+    if program is None:
+        missing("chromium", "chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        yield browser
+        browser.close()
