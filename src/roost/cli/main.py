@@ -75,7 +75,7 @@ def roost() -> None:
     \b
     Try it:
       roost serve                             # in one terminal
-      roost demo                              # in another: load a small data centre
+      roost demo                              # in another: load a data centre
       roost tree                              # and show it
       roost agent run --driver linux --once   # or report this machine
     """
