@@ -3,7 +3,7 @@
 /** Points of the viridis scale, from empty to full. It is even to the eye and safe for colour-blind people. */
 const POINTS = [
 	[253, 231, 37], [181, 222, 43], [110, 206, 88], [53, 183, 121], [31, 158, 137],
-	[38, 130, 142], [49, 104, 142], [62, 73, 137], [72, 40, 120], [68, 13, 84],
+	[38, 130, 142], [49, 104, 142], [62, 73, 137], [72, 36, 117],
 ];
 
 export const LEVELS = 64; // shades from empty to full

@@ -2,13 +2,14 @@
 // thousand calls of fillRect would take longer than a frame.
 
 import { COLOURS, HOLLOW } from "./colours.js";
-import { cornerOf, LABEL_HEIGHT, rowAt, shelfAt } from "./layout.js";
+import { cornerOf, LABEL_HEIGHT, layOut, rowAt, shelfAt } from "./layout.js";
 
 const FLASH_MILLISECONDS = 700;
 
 /** @typedef {import("./layout.js").Layout} Layout */
 /** @typedef {{background: string, text: string, line: string, focus: string, flash: string}} Theme */
 /** @typedef {{level: number, isDisabled: boolean}} Cell */
+/** @typedef {{left: number, top: number, width: number, height: number}} Box in pixels of the device */
 
 /** @param {number[]} colour */
 const pack = ([red, green, blue]) => (255 << 24) | (blue << 16) | (green << 8) | red;
@@ -21,9 +22,11 @@ export class HeatMap {
 		this.canvas = canvas;
 		this._context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
 		/** @type {Layout} */
-		this.layout = { shelves: [], height: 0, pitch: 1, cell: 1, top: 0, placeOf: new Map() };
+		this.layout = layOut([], 1, 1, () => 0);
 		/** @type {(row: number) => Cell} */
 		this.cellOf = () => ({ level: HOLLOW, isDisabled: false });
+		/** @type {(row: number) => [string, string]} what a cell says that has room for a name and a number */
+		this.textOf = () => ["", ""];
 		/** @type {Theme} */
 		this.theme = { background: "#fff", text: "#000", line: "#ccc", focus: "#00f", flash: "#f0f" };
 		this.scrollTop = 0;
@@ -106,25 +109,29 @@ export class HeatMap {
 		const bottom = this.scrollTop + this.height;
 		/** @type {import("./layout.js").Block[]} */
 		const labelled = [];
+		/** @type {number[]} */
+		const named = [];
 		for (let number = shelfAt(layout, this.scrollTop); number < layout.shelves.length; number++) {
 			const shelf = layout.shelves[number];
 			if (shelf.y > bottom) break;
 			for (const block of shelf.blocks) {
 				labelled.push(block);
 				// Only the lines in sight: one group may have a hundred thousand cells.
-				const first = Math.max(0, Math.floor((this.scrollTop - block.y - layout.top) / layout.pitch));
-				const last = Math.ceil((bottom - block.y - layout.top) / layout.pitch);
+				const first = Math.max(0, Math.floor((this.scrollTop - block.y - layout.top) / layout.pitch.height));
+				const last = Math.ceil((bottom - block.y - layout.top) / layout.pitch.height);
 				const { rows } = block.group;
 				const end = Math.min(rows.length, last * block.columns);
 				for (let place = first * block.columns; place < end; place++) {
-					const x = block.x + (place % block.columns) * layout.pitch;
-					const y = block.y + layout.top + Math.floor(place / block.columns) * layout.pitch - this.scrollTop;
-					this._fill(x, y, this.cellOf(rows[place]));
+					const x = block.x + (place % block.columns) * layout.pitch.width;
+					const y = block.y + layout.top + Math.floor(place / block.columns) * layout.pitch.height - this.scrollTop;
+					this._fill(this._box(x, y), this.cellOf(rows[place]));
+					if (layout.isNamed) named.push(rows[place]);
 				}
 			}
 		}
 		this._context.putImageData(/** @type {ImageData} */ (this._image), 0, 0);
 		if (layout.top) for (const block of labelled) this._paintLabel(block);
+		for (const row of named) this._paintText(row);
 	}
 
 	/** @param {number} row */
@@ -132,46 +139,68 @@ export class HeatMap {
 		const corner = cornerOf(this.layout, row);
 		if (!corner) return;
 		const [x, y] = [corner[0], corner[1] - this.scrollTop];
-		if (y < -this.layout.pitch || y > this.height) return;
-		this._fill(x, y, this.cellOf(row));
-		const [left, top, size] = this._device(x, y);
+		if (y < -this.layout.pitch.height || y > this.height) return;
+		const box = this._box(x, y);
+		this._fill(box, this.cellOf(row));
 		// Two more pixels: the outline of a cell that was selected lies around it.
-		this._context.putImageData(/** @type {ImageData} */ (this._image), 0, 0, left - 2, top - 2, size + 4, size + 4);
+		this._context.putImageData(/** @type {ImageData} */ (this._image), 0, 0, box.left - 2, box.top - 2, box.width + 4, box.height + 4);
+		if (this.layout.isNamed) this._paintText(row);
 	}
 
-	/** @param {number} x @param {number} y @returns {[number, number, number]} the corner and the size in pixels of the device */
-	_device(x, y) {
-		return [Math.round(x * this._scale), Math.round(y * this._scale), Math.round(this.layout.cell * this._scale)];
+	/** @param {number} x @param {number} y @returns {Box} */
+	_box(x, y) {
+		const { width, height } = this.layout.cell;
+		const scale = this._scale;
+		return { left: Math.round(x * scale), top: Math.round(y * scale), width: Math.round(width * scale), height: Math.round(height * scale) };
 	}
 
-	/**
-	 * @param {number} x
-	 * @param {number} y
-	 * @param {Cell} cell
-	 */
-	_fill(x, y, { level, isDisabled }) {
-		const [left, top, size] = this._device(x, y);
+	/** @param {Box} box @param {Cell} cell */
+	_fill(box, { level, isDisabled }) {
 		const { width, height } = this.canvas;
 		const background = parse(this.theme.background);
 		const line = parse(this.theme.line);
 		const colour = level === HOLLOW ? background : PACKED[level];
-		const right = Math.min(left + size, width);
-		const from = Math.max(top, 0);
-		const to = Math.min(top + size, height);
+		const right = Math.min(box.left + box.width, width);
+		const from = Math.max(box.top, 0);
+		const to = Math.min(box.top + box.height, height);
 		const pixels = this._pixels;
 		for (let row = from; row < to; row++) {
 			const start = row * width;
 			if (level !== HOLLOW && !isDisabled) {
-				pixels.fill(colour, start + Math.max(left, 0), start + right);
+				pixels.fill(colour, start + box.left, start + right);
 				continue;
 			}
-			const isEdge = row === top || row === top + size - 1;
-			for (let column = left; column < right; column++) {
-				const isBorder = isEdge || column === left || column === left + size - 1;
-				const isStripe = isDisabled && (column - left + row - top) % 4 < 2;
+			const isEdge = row === box.top || row === box.top + box.height - 1;
+			for (let column = box.left; column < right; column++) {
+				const isBorder = isEdge || column === box.left || column === box.left + box.width - 1;
+				const isStripe = isDisabled && (column - box.left + row - box.top) % 4 < 2;
 				pixels[start + column] = isStripe ? background : isBorder && level === HOLLOW ? line : colour;
 			}
 		}
+	}
+
+	/** A name and a number in a cell. @param {number} row */
+	_paintText(row) {
+		const corner = cornerOf(this.layout, row);
+		if (!corner) return;
+		const { level, isDisabled } = this.cellOf(row);
+		const [red, green, blue] = level === HOLLOW ? [255, 255, 255] : COLOURS[level];
+		const isLight = 0.3 * red + 0.59 * green + 0.11 * blue > 125;
+		const context = this._context;
+		const { width, height } = this.layout.cell;
+		const [x, y] = [corner[0], corner[1] - this.scrollTop];
+		const [name, number] = this.textOf(row);
+		context.save();
+		context.scale(this._scale, this._scale);
+		context.beginPath();
+		context.rect(x, y, width - 4, height);
+		context.clip();
+		context.fillStyle = level === HOLLOW || isDisabled ? this.theme.text : isLight ? "#10151a" : "#ffffff";
+		context.font = "12px system-ui, sans-serif";
+		context.textBaseline = "middle";
+		context.fillText(name, x + 5, y + height / 4 + 2);
+		context.fillText(number, x + 5, y + (3 * height) / 4);
+		context.restore();
 	}
 
 	/** @param {import("./layout.js").Block} block */
@@ -197,10 +226,10 @@ export class HeatMap {
 	_outline(row, colour) {
 		const corner = cornerOf(this.layout, row);
 		if (!corner) return;
-		const [left, top, size] = this._device(corner[0], corner[1] - this.scrollTop);
+		const { left, top, width, height } = this._box(corner[0], corner[1] - this.scrollTop);
 		this._context.strokeStyle = colour;
 		this._context.lineWidth = 2;
-		this._context.strokeRect(left - 1, top - 1, size + 2, size + 2);
+		this._context.strokeRect(left - 1, top - 1, width + 2, height + 2);
 	}
 }
 

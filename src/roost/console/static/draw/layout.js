@@ -4,22 +4,33 @@ export const LABEL_HEIGHT = 18;
 const GROUP_GAP = 16;
 const SHELF_GAP = 10;
 
+/** Cells of this size have room for a name: they are wider than high. */
+export const NAMED_SIZE = 32;
+const NAMED_WIDTH = 116;
+
 /** @typedef {import("../model/selection.js").Group} Group */
 /** @typedef {{group: Group, x: number, y: number, columns: number, width: number, height: number}} Block */
 /** @typedef {{y: number, height: number, blocks: Block[]}} Shelf */
-/** @typedef {{shelves: Shelf[], height: number, pitch: number, cell: number, top: number, placeOf: Map<number, [Block, number]>}} Layout */
+/** @typedef {{width: number, height: number}} Size */
+/**
+ * @typedef {{shelves: Shelf[], height: number, cell: Size, pitch: Size, isNamed: boolean, top: number, placeOf: Map<number, [Block, number]>}} Layout
+ *   `pitch`: a cell and the gap beside it; `top`: the height of labels; `placeOf`: where each row is, by its number
+ */
 
 /**
  * @param {Group[]} groups
  * @param {number} width of the canvas
- * @param {number} cell the size of a cell; there is a gap beside it
+ * @param {number} size of a cell
  * @param {(text: string) => number} measure the width of a label
  * @returns {Layout}
  */
-export function layOut(groups, width, cell, measure) {
-	const pitch = cell + (cell >= 6 ? 2 : 1);
+export function layOut(groups, width, size, measure) {
+	const isNamed = size >= NAMED_SIZE;
+	const gap = size >= 6 ? 2 : 1;
+	const cell = { width: isNamed ? NAMED_WIDTH : size, height: size };
+	const pitch = { width: cell.width + gap, height: cell.height + gap };
 	const top = groups.some((group) => group.label) ? LABEL_HEIGHT : 0;
-	const most = Math.max(1, Math.floor(width / pitch));
+	const most = Math.max(1, Math.floor(width / pitch.width));
 	/** @type {Shelf[]} */
 	const shelves = [];
 	/** @type {Layout["placeOf"]} */
@@ -29,9 +40,9 @@ export function layOut(groups, width, cell, measure) {
 	for (const group of groups) {
 		const count = group.rows.length;
 		// Small groups lie side by side, two to three times as wide as high; a large one has the whole width.
-		const fewest = Math.ceil(measure(group.label) / pitch);
-		const columns = groups.length === 1 ? most : Math.min(most, Math.max(fewest, Math.ceil(Math.sqrt(count * 2.5))));
-		const block = { group, x: 0, y: 0, columns, width: columns * pitch, height: top + Math.ceil(count / columns) * pitch };
+		const fewest = Math.ceil(measure(group.label) / pitch.width);
+		const columns = groups.length === 1 ? most : Math.min(most, Math.max(fewest, Math.ceil(Math.sqrt((count * 2.5 * pitch.height) / pitch.width))));
+		const block = { group, x: 0, y: 0, columns, width: columns * pitch.width, height: top + Math.ceil(count / columns) * pitch.height };
 		if (!shelf || x + block.width > width) {
 			const y = shelf ? shelf.y + shelf.height + SHELF_GAP : 0;
 			shelf = { y, height: 0, blocks: [] };
@@ -45,7 +56,7 @@ export function layOut(groups, width, cell, measure) {
 		x += block.width + GROUP_GAP;
 		group.rows.forEach((row, place) => placeOf.set(row, [block, place]));
 	}
-	return { shelves, height: shelf ? shelf.y + shelf.height : 0, pitch, cell, top, placeOf };
+	return { shelves, height: shelf ? shelf.y + shelf.height : 0, cell, pitch, isNamed, top, placeOf };
 }
 
 /**
@@ -58,7 +69,7 @@ export function cornerOf(layout, row) {
 	const found = layout.placeOf.get(row);
 	if (!found) return null;
 	const [block, place] = found;
-	return [block.x + (place % block.columns) * layout.pitch, block.y + layout.top + Math.floor(place / block.columns) * layout.pitch];
+	return [block.x + (place % block.columns) * layout.pitch.width, block.y + layout.top + Math.floor(place / block.columns) * layout.pitch.height];
 }
 
 /**
@@ -71,8 +82,8 @@ export function rowAt(layout, x, y) {
 	const shelf = layout.shelves[shelfAt(layout, y)];
 	const block = shelf?.blocks.find((each) => x >= each.x && x < each.x + each.width);
 	if (!block) return -1;
-	const line = Math.floor((y - block.y - layout.top) / layout.pitch);
-	const column = Math.floor((x - block.x) / layout.pitch);
+	const line = Math.floor((y - block.y - layout.top) / layout.pitch.height);
+	const column = Math.floor((x - block.x) / layout.pitch.width);
 	if (line < 0 || column >= block.columns) return -1;
 	return block.group.rows[line * block.columns + column] ?? -1;
 }
@@ -117,7 +128,7 @@ export function neighbour(layout, row, key) {
 	const shelf = layout.shelves[layout.shelves.findIndex((each) => each.blocks.includes(block)) + (key === "ArrowUp" ? -1 : 1)];
 	const target = shelf?.blocks.find((each) => x < each.x + each.width) ?? shelf?.blocks.at(-1);
 	if (!target) return row;
-	const column = Math.min(Math.max(0, Math.floor((x - target.x) / layout.pitch)), target.columns - 1);
+	const column = Math.min(Math.max(0, Math.floor((x - target.x) / layout.pitch.width)), target.columns - 1);
 	const lines = Math.ceil(target.group.rows.length / target.columns);
 	const line = key === "ArrowUp" ? lines - 1 : 0;
 	return target.group.rows[Math.min(line * target.columns + column, target.group.rows.length - 1)] ?? row;

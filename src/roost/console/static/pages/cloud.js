@@ -66,7 +66,8 @@ export function CloudPage({ parameters }) {
 	const classes = cloud.classNames();
 	const resourceClass = parameters.get("class") ?? (classes.includes("VCPU") ? "VCPU" : SCARCEST);
 	const shownClass = resourceClass === "scarcest" ? SCARCEST : resourceClass;
-	const by = parameters.get("group") ?? "";
+	const grouping = parameters.get("group") ?? (catalog.value.aggregates.length > 1 ? "aggregate" : "none");
+	const by = grouping === "none" ? "" : grouping;
 	const order = parameters.get("sort") ?? "fullest";
 	const text = parameters.get("filter") ?? "";
 	const filter = useMemo(() => parseFilter(text), [text]);
@@ -82,7 +83,7 @@ export function CloudPage({ parameters }) {
 	const filters = html`
 		<${Choice} label="class" value=${resourceClass} options=${[["scarcest", "whatever is scarcest"], ...classes.map((name) => [name, name])]}
 			onChange=${(/** @type {string} */ value) => change({ class: value })} />
-		<${Choice} label="group by" value=${by && by !== "aggregate" ? "trait" : by} options=${[["", "nothing"], ["aggregate", "aggregate"], ["trait", "a trait"]]}
+		<${Choice} label="group by" value=${["none", "aggregate"].includes(grouping) ? grouping : "trait"} options=${[["none", "nothing"], ["aggregate", "aggregate"], ["trait", "a trait"]]}
 			onChange=${(/** @type {string} */ value) => change({ group: value === "trait" ? "COMPUTE_NODE" : value })} />
 		${by && by !== "aggregate" && html`<${TextChoice} label="trait" value=${by} list=${traits} onChange=${(/** @type {string} */ value) => change({ group: value })} />`}
 		<${Choice} label="sort" value=${order} options=${ORDERS} onChange=${(/** @type {string} */ value) => change({ sort: value })} />

@@ -2,7 +2,7 @@
 
 import { levelOf } from "../../draw/colours.js";
 import { HeatMap } from "../../draw/heatmap.js";
-import { cornerOf, layOut, neighbour } from "../../draw/layout.js";
+import { cornerOf, layOut, NAMED_SIZE, neighbour } from "../../draw/layout.js";
 import { cloud } from "../../model/cloud.js";
 import { DISABLED, fullness } from "../../model/selection.js";
 import { formatAge, formatAmount, formatNumber, formatShare } from "../../parts/values.js";
@@ -11,8 +11,9 @@ import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../
 
 /** @typedef {import("../../model/selection.js").Group} Group */
 
-export const CELL_MIN = 4;
-export const CELL_MAX = 24;
+const CELL_MIN = 4;
+// The last size has room for names.
+const SIZES = [...Array.from({ length: 21 }, (_, step) => CELL_MIN + step), NAMED_SIZE];
 
 const measuring = document.createElement("canvas").getContext("2d");
 
@@ -30,10 +31,7 @@ function measure(text) {
  * @param {number} height
  */
 export function fittingSize(groups, width, height) {
-	for (let size = CELL_MAX; size > CELL_MIN; size--) {
-		if (layOut(groups, width, size, measure).height <= height) return size;
-	}
-	return CELL_MIN;
+	return [...SIZES].reverse().find((size) => layOut(groups, width, size, measure).height <= height) ?? CELL_MIN;
 }
 
 function readTheme() {
@@ -41,7 +39,7 @@ function readTheme() {
 	const value = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
 	return {
 		// Full cells are dark in both themes, so the ground of the map must not be.
-		background: isDark() ? "#3b444e" : "#ffffff",
+		background: isDark() ? "#2d353e" : "#ffffff",
 		text: isDark() ? "#ffffff" : value("--text"),
 		line: isDark() ? "#8b96a2" : "#a8b0b9",
 		focus: isDark() ? "#79c0ff" : "#0550ae",
@@ -63,8 +61,7 @@ export function CloudMap({ groups, resourceClass, selected, size }) {
 	const selectedRow = cloud.rowOf.get(selected) ?? -1;
 
 	const cell = useMemo(() => {
-		const asked = Number(size);
-		if (asked >= CELL_MIN && asked <= CELL_MAX) return asked;
+		if (SIZES.includes(Number(size))) return Number(size);
 		return room.width ? fittingSize(groups, room.width, room.height) : CELL_MIN;
 	}, [groups, room, size]);
 	const layout = useMemo(() => layOut(groups, room.width, cell, measure), [groups, room.width, cell]);
@@ -98,11 +95,18 @@ export function CloudMap({ groups, resourceClass, selected, size }) {
 			const root = cloud.trees[row].length ? cloud.rootOf(row) : null;
 			return { level: levelOf(used, capacity, isOver), isDisabled: root !== null && root.traits.includes(DISABLED) };
 		};
+		drawn.textOf = (row) => {
+			const { used, capacity } = fullness(cloud, row, resourceClass);
+			return [cloud.names[row], capacity > 0 || used > 0 ? formatShare(used, capacity) : "–"];
+		};
 		if (drawn.width !== room.width || drawn.height !== room.height) drawn.resize(room.width, room.height);
 		else drawn.draw();
 	}, [layout, room, resourceClass, selectedRow, theme.value]);
 
-	const zoom = (/** @type {number} */ step) => change({ size: String(Math.min(CELL_MAX, Math.max(CELL_MIN, cell + step))) }, { replace: true });
+	const zoom = (/** @type {number} */ step) => {
+		const next = SIZES[SIZES.indexOf(cell) + step];
+		if (next) change({ size: String(next) }, { replace: true });
+	};
 	// preact listens passively to the wheel, and the page itself must not zoom.
 	useEffect(() => {
 		const element = /** @type {HTMLDivElement} */ (scroller.current);
@@ -157,7 +161,7 @@ export function CloudMap({ groups, resourceClass, selected, size }) {
 	return html`<div class="map">
 		<div class="zoom" role="group" aria-label="size of cells">
 			<button type="button" title="smaller (−)" aria-label="smaller cells" disabled=${cell <= CELL_MIN} onClick=${() => zoom(-1)}>−</button>
-			<button type="button" title="larger (+)" aria-label="larger cells" disabled=${cell >= CELL_MAX} onClick=${() => zoom(1)}>+</button>
+			<button type="button" title="larger (+)" aria-label="larger cells" disabled=${cell === SIZES.at(-1)} onClick=${() => zoom(1)}>+</button>
 			<button type="button" title="everything in sight (0)" onClick=${() => change({ size: null }, { replace: true })}>all</button>
 		</div>
 		<div class="scroller" ref=${scroller} onScroll=${scroll}>
