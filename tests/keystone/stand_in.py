@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -77,10 +78,25 @@ class Keystone:
         self.tokens = {SERVICE_TOKEN: token("placement", project="services"), **tokens}
         self.passwords = {"placement": PASSWORD, **(passwords or {})}
         self.services: dict[str, str] = {}
-        self.is_confused = False  # whether it answers nonsense
         self.validations = 0  # how often it was asked to validate a token
+        # What it was asked to issue tokens for, each with the header that names the client.
+        self.logins: list[tuple[dict[str, Any], str | None]] = []
         self._server: ThreadingHTTPServer | None = None
         self.port = 0
+        self._behave()
+
+    def _behave(self) -> None:
+        self.is_confused = False  # whether it answers nonsense
+        self.wants_second_factor = False  # whether a password is not enough
+        self.answer_bytes = 0  # how much nonsense it adds to each token that it issues
+        self.pause_seconds = 0.0  # how long it takes to look at a password
+
+    def reset(self) -> None:
+        """Behave again, and run; forget who has logged in."""
+        self._behave()
+        self.logins.clear()
+        if self._server is None:
+            self.start()
 
     @property
     def url(self) -> str:
@@ -149,12 +165,24 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        keystone = self.keystone
+        keystone.logins.append((body["auth"], self.headers.get("forwarded")))
+        time.sleep(keystone.pause_seconds)
         user = body["auth"]["identity"]["password"]["user"]
-        if self.keystone.passwords.get(user["name"]) != user["password"]:
-            self._answer(401, {"error": {"code": 401, "title": "Unauthorized", "message": ""}})
+        refusal = {"error": {"code": 401, "title": "Unauthorized", "message": ""}}
+        if keystone.passwords.get(user["name"]) != user["password"]:
+            self._answer(401, refusal)
+            return
+        if keystone.wants_second_factor:
+            self._answer(401, refusal, {"openstack-auth-receipt": "receipt"})
+            return
+        if keystone.is_confused:
+            self._answer(201, {"nonsense": True})
             return
         name = SERVICE_TOKEN if user["name"] == "placement" else user["name"]
-        found = {**self.keystone.tokens[name], "catalog": self._catalog()}
+        found = {**keystone.tokens[name], "catalog": self._catalog()}
+        if keystone.answer_bytes:
+            found["nonsense"] = "x" * keystone.answer_bytes
         self._answer(201, {"token": found}, {"x-subject-token": name})
 
     def _catalog(self) -> list[dict[str, Any]]:

@@ -100,6 +100,8 @@ SWITCH = "expected true or false"
         ("roost", "body_bytes_max", "1MB", "expected an integer, at least 1024"),
         ("roost", "body_seconds_max", "-1", "expected a number, at least 0.1"),
         ("roost", "url_prefix", "placement", "expected a path that begins with a slash"),
+        ("roost", "console", "maybe", SWITCH),
+        ("roost", "console_login", "maybe", SWITCH),
         ("oslo_middleware", "enable_proxy_headers_parsing", "ja", SWITCH),
         # Options of libraries.
         ("keystone_authtoken", "http_connect_timeout", "soon", "expected an integer"),

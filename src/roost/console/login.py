@@ -110,7 +110,7 @@ def _ask(keystone: KeystoneServer, credentials: Credentials, client_address: str
             "POST",
             json=_body(credentials),
             authenticated=False,
-            original_ip=_ip_address(client_address),
+            headers=_forwarded(client_address),
             raise_exc=False,
             redirect=False,
             connect_retries=0,
@@ -123,12 +123,13 @@ def _ask(keystone: KeystoneServer, credentials: Credentials, client_address: str
         raise _unavailable("Keystone cannot be reached, or does not answer.", error) from None
 
 
-def _ip_address(text: str) -> str | None:
-    """The address, unless it is something else: it becomes part of a header."""
+def _forwarded(client_address: str) -> Mapping[str, str]:
+    """The header that names the client, if it is known by an address."""
     try:
-        return str(ipaddress.ip_address(text))
+        address = ipaddress.ip_address(client_address)
     except ValueError:
-        return None
+        return {}
+    return {"Forwarded": f'for="[{address}]"' if address.version == 6 else f"for={address}"}
 
 
 def _tokens_url(url: str) -> str:
