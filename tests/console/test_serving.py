@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes, urljoin
-from wsgiref.simple_server import make_server
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 from wsgiref.util import setup_testing_defaults
 from wsgiref.validate import validator
 
@@ -335,6 +335,11 @@ def test_users_elsewhere_are_asked_for_a_token(tmp_path: Path, allowed: bool) ->
 # Other servers
 
 
+class Quiet(WSGIRequestHandler):
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Log nothing."""
+
+
 @pytest.fixture
 def served_by_wsgiref(tmp_path: Path) -> Iterator[str]:
     """The address of the application behind a plain server, which validates every call."""
@@ -343,7 +348,7 @@ def served_by_wsgiref(tmp_path: Path) -> Iterator[str]:
         database_url=f"sqlite:///{tmp_path / 'roost.db'}",
         sync=True,
     )
-    with make_server("127.0.0.1", 0, validator(application)) as server:
+    with make_server("127.0.0.1", 0, validator(application), handler_class=Quiet) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}/placement"

@@ -18,7 +18,7 @@ from roost.api.access.authentication import is_loopback
 from roost.api.access.keystone import keystone_server
 from roost.api.http import request_reader
 from roost.api.http.error_table import RETRY_AFTER_SECONDS
-from roost.api.http.messages import JSON, ROUTE
+from roost.api.http.messages import JSON, PLAIN, ROUTE
 from roost.api.http.path_set import PathSet
 from roost.api.http_error import HttpError, method_not_allowed
 from roost.api.routes.bounds import LOGIN_BYTES_MAX
@@ -161,6 +161,8 @@ def _redirect(_: falcon.Request, response: falcon.Response) -> None:
     # before the path that the browser sees.
     response.status = 307
     response.set_header("location", paths.HOME.lstrip("/"))
+    # WSGI wants a media type for every answer that may have a body.
+    response.content_type = f"{PLAIN}; charset=utf-8"
     response.set_header("cache-control", "no-cache")
 
 
