@@ -5,15 +5,16 @@ import { formatAmount, formatNumber } from "../parts/values.js";
 import { html } from "../vendor/preact.js";
 
 /**
- * "12 / 64", and "48 / 248 GB" where both have the same unit.
+ * A part and the whole; the part has no unit where it is that of the whole: ["48", "248 GB"].
  * @param {string} resourceClass
  * @param {number} part
  * @param {number} whole
+ * @returns {[string, string]}
  */
 export function formatPart(resourceClass, part, whole) {
 	const [amount, unit] = formatAmount(resourceClass, part).split(" ");
 	const wholeText = formatAmount(resourceClass, whole);
-	return `${unit && !wholeText.endsWith(` ${unit}`) ? `${amount} ${unit}` : amount} / ${wholeText}`;
+	return [unit && !wholeText.endsWith(` ${unit}`) ? `${amount} ${unit}` : amount, wholeText];
 }
 
 /**
@@ -25,6 +26,7 @@ export function formatPart(resourceClass, part, whole) {
 export function Bar({ resourceClass, used, reserved = 0, capacity, total = capacity, ratio = 1, mark = 0, take = 0 }) {
 	const free = capacity - used;
 	const isOver = used > capacity;
+	const [usedText, capacityText] = formatPart(resourceClass, used, capacity);
 	const title = [
 		`${resourceClass}: ${formatNumber(used)} used of ${formatNumber(capacity)}`,
 		isOver ? `${formatNumber(-free)} over capacity` : `${formatNumber(free)} free`,
@@ -36,9 +38,9 @@ export function Bar({ resourceClass, used, reserved = 0, capacity, total = capac
 		<span class="bar-class">${resourceClass}</span>
 		<${Strip} parts=${barParts({ used, reserved, capacity, ratio, mark, take })} />
 		<span class="bar-numbers number">
-			${mark > 0 && html`<span class="bar-mark">${formatAmount(resourceClass, mark)} of </span>`}
+			${mark > 0 && mark !== used && html`<span class="bar-mark">${formatAmount(resourceClass, mark)} of </span>`}
 			${take > 0 && html`<span class="bar-mark">+${formatAmount(resourceClass, take)} </span>`}
-			<span class=${isOver ? "over" : ""}>${formatPart(resourceClass, used, capacity)}</span>
+			<span class=${isOver ? "over" : mark > 0 && mark === used ? "bar-mark" : ""}>${usedText}</span>${` / ${capacityText}`}
 			${ratio !== 1 && html`<span class="quiet"> ×${formatNumber(ratio)}</span>`}
 			${isOver && html`<span class="unseen"> over capacity</span>`}
 		</span>

@@ -6,7 +6,7 @@
  *   inventories: Record<string, Inventory>, usages: Record<string, number>, traits: string[], aggregates: string[]}} Provider
  *   as `GET /resource_providers?include=inventories,usages,traits,aggregates` shows it
  * @typedef {Record<string, Record<string, number>>} Amounts amounts by UUID of the provider and class
- * @typedef {{provider: Provider, depth: number, below: number, isLast: boolean, guides: boolean[], position: number, siblings: number}} Line
+ * @typedef {{provider: Provider, parentName: string, index: number, depth: number, below: number, isLast: boolean, guides: boolean[], position: number, siblings: number}} Line
  *   `below`: how many providers are below it; `guides`: for each ancestor but the root, whether more of its siblings follow
  * @typedef {{used: number, reserved: number, capacity: number, total: number, ratio: number}} Level
  */
@@ -60,15 +60,15 @@ export function treeLines(providers) {
 	for (const siblings of children.values()) siblings.sort((one, other) => compareNames(one.name, other.name));
 	/** @type {Line[]} */
 	const lines = [];
-	const add = (/** @type {string | null} */ parent, /** @type {number} */ depth, /** @type {boolean[]} */ guides) => {
-		const siblings = children.get(parent) ?? [];
+	const add = (/** @type {Provider | null} */ parent, /** @type {number} */ depth, /** @type {boolean[]} */ guides) => {
+		const siblings = children.get(parent?.uuid ?? null) ?? [];
 		siblings.forEach((provider, number) => {
 			const isLast = number === siblings.length - 1;
 			/** @type {Line} */
-			const line = { provider, depth, below: 0, isLast, guides, position: number + 1, siblings: siblings.length };
+			const line = { provider, parentName: parent?.name ?? "", index: lines.length, depth, below: 0, isLast, guides, position: number + 1, siblings: siblings.length };
 			lines.push(line);
 			const before = lines.length;
-			add(provider.uuid, depth + 1, depth === 0 ? [] : [...guides, !isLast]);
+			add(provider, depth + 1, depth === 0 ? [] : [...guides, !isLast]);
 			line.below = lines.length - before;
 		});
 	};

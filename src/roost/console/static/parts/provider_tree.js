@@ -12,8 +12,6 @@ import { Chip } from "./values.js";
 
 /** So many lines are drawn; a button shows the next. */
 const LINES_STEP = 400;
-/** So many chips of a kind stand in a line; more are shown as a count. */
-const CHIPS_MAX = 2;
 /** @type {string[]} */
 const NO_RAILS = [];
 
@@ -84,13 +82,15 @@ export function ProviderTree(props) {
 		actions[event.key]();
 	};
 
+	const countBelow = (/** @type {Line} */ line) =>
+		lines.slice(line.index + 1, line.index + 1 + line.below).filter(({ provider }) => marks[provider.uuid] || takes[provider.uuid]).length;
 	const isShown = (/** @type {string} */ uuid) => visible.slice(0, shown).some((line) => line.provider.uuid === uuid);
 	const tabStop = [current, selected].find((uuid) => uuid && isShown(uuid)) ?? visible[0]?.provider.uuid;
 	return html`<div class="provider-tree">
 		<div ref=${list} role="tree" aria-label=${label} onKeyDown=${press}>
 			${visible.slice(0, shown).map((line, index) => html`<${ProviderLine} key=${line.provider.uuid} line=${line}
 				classes=${shownClasses} marks=${marks[line.provider.uuid]} takes=${takes[line.provider.uuid]}
-				isFolded=${folded.has(line.provider.uuid)} isSelected=${line.provider.uuid === selected} canSelect=${Boolean(onSelect)}
+				isFolded=${folded.has(line.provider.uuid)} marksBelow=${folded.has(line.provider.uuid) ? countBelow(line) : 0} isSelected=${line.provider.uuid === selected} canSelect=${Boolean(onSelect)}
 				isTabStop=${line.provider.uuid === tabStop} flash=${changed?.uuids.has(line.provider.uuid) ? 1 + (changed.round % 2) : 0}
 				rails=${railPaths.map(({ members, last }) => (index > last ? "" : members.has(index) ? (index === last ? "end" : "member") : "through"))}
 				onClick=${() => (moveTo(line), onSelect?.(line.provider.uuid))}
@@ -102,10 +102,21 @@ export function ProviderTree(props) {
 }
 
 /**
- * @param {{line: Line, classes: string[], marks?: Record<string, number>, takes?: Record<string, number>, isFolded: boolean, isSelected: boolean,
+ * What stands where in a line.
+ * @param {{indent: number}} props
+ */
+export function TreeHeader({ indent }) {
+	return html`<div class="provider-tree" aria-hidden="true"><div class="provider-line provider-header small quiet" style=${{ "--indent": indent }}>
+		<span class="provider-guides">${Array.from({ length: indent }, () => html`<span class="rail"></span>`)}<span class="twist"></span></span>
+		<span class="provider-body"><span>provider</span><span>used / capacity</span><span>traits, aggregates</span><span class="number" title="generation">gen.</span></span>
+	</div></div>`;
+}
+
+/**
+ * @param {{line: Line, classes: string[], marks?: Record<string, number>, takes?: Record<string, number>, isFolded: boolean, marksBelow: number, isSelected: boolean,
  *   canSelect: boolean, isTabStop: boolean, flash: number, rails: string[], onClick: () => void, onToggle: () => void}} props
  */
-function ProviderLine({ line, classes, marks, takes, isFolded, isSelected, canSelect, isTabStop, flash, rails, onClick, onToggle }) {
+function ProviderLine({ line, classes, marks, takes, isFolded, marksBelow, isSelected, canSelect, isTabStop, flash, rails, onClick, onToggle }) {
 	const { provider, depth, below, isLast, guides } = line;
 	const isMarked = Boolean(marks || takes);
 	const name = ["provider-line", canSelect ? "can-select" : "", isMarked ? "is-marked" : "", flash ? `flash-${flash}` : ""].filter(Boolean).join(" ");
@@ -118,14 +129,19 @@ function ProviderLine({ line, classes, marks, takes, isFolded, isSelected, canSe
 	const toggle = (/** @type {Event} */ event) => (event.stopPropagation(), onToggle());
 	return html`<div class=${name} role="treeitem" data-uuid=${provider.uuid} tabindex=${isTabStop ? 0 : -1}
 		aria-level=${depth + 1} aria-posinset=${line.position} aria-setsize=${line.siblings}
-		aria-expanded=${below ? !isFolded : undefined} aria-selected=${canSelect ? isSelected : undefined} onClick=${click}>
+		aria-expanded=${below ? !isFolded : undefined} aria-selected=${canSelect ? isSelected : undefined} onClick=${click}
+		style=${{ "--indent": depth + rails.length }}>
+		<span class="provider-guides" aria-hidden="true">
+			${rails.map((kind) => html`<span class=${`rail ${kind}`}></span>`)}
+			${guides.map((goesOn) => html`<span class=${`guide ${goesOn ? "through" : ""}`}></span>`)}
+			${depth > 0 && html`<span class=${`guide ${isLast ? "end" : "branch"}`}></span>`}
+			<span class=${`twist ${below && !isFolded ? "is-open" : ""}`} onClick=${below ? toggle : undefined}>${below ? (isFolded ? "▸" : "▾") : ""}</span>
+		</span>
+		<span class="provider-body">
 		<span class="provider-head">
-			${rails.map((kind) => html`<span class=${`rail ${kind}`} aria-hidden="true"></span>`)}
-			${depth > 1 && guides.map((goesOn) => html`<span class=${`guide ${goesOn ? "through" : ""}`} aria-hidden="true"></span>`)}
-			${depth > 0 && html`<span class=${`guide ${isLast ? "end" : "branch"}`} aria-hidden="true"></span>`}
-			<span class="twist" aria-hidden="true" onClick=${below ? toggle : undefined}>${below ? (isFolded ? "▸" : "▾") : ""}</span>
-			<span class="name" title=${`${provider.name}\n${provider.uuid}`}>${provider.name}</span>
-			${isFolded && below > 0 && html`<span class="quiet small folded-count">+${below}</span>`}
+			<${ProviderName} provider=${provider} parentName=${line.parentName} />
+			${isFolded && below > 0 && html`<span class="quiet small folded-count" title=${`${below} providers below`}>+${below}</span>`}
+			${marksBelow > 0 && html`<span class="small folded-count bar-mark" title=${`${marksBelow} of them picked out`}>●${marksBelow}</span>`}
 		</span>
 		<span class="provider-bars">
 			${classes.map((resourceClass) => {
@@ -139,16 +155,37 @@ function ProviderLine({ line, classes, marks, takes, isFolded, isSelected, canSe
 			<${Chips} texts=${provider.aggregates} noun="aggregates" isOpen=${isSelected} kind="aggregate" />
 		</span>
 		<span class="provider-generation number quiet" title=${`generation ${provider.generation}`}><span class="unseen">generation </span>${provider.generation}</span>
+		</span>
 	</div>`;
 }
 
 /**
- * Traits or aggregates: all of them if they are few or the line is open, otherwise how many.
+ * The name. What it repeats of the name of its parent gives way first where there is little room.
+ * @param {{provider: Provider, parentName: string}} props
+ */
+function ProviderName({ provider, parentName }) {
+	const { name, uuid } = provider;
+	const repeated = parentName && name.length > parentName.length && name.startsWith(parentName) ? parentName : "";
+	return html`<span class=${repeated ? "name two-parts" : "name"} title=${`${name}\n${uuid}`}>${
+		repeated ? [html`<span class="repeated">${repeated}</span>`, html`<span>${name.slice(repeated.length)}</span>`] : name
+	}</span>`;
+}
+
+/**
+ * Traits or aggregates: all of them if the line is open, otherwise one and how many more.
  * @param {{texts: string[], noun: string, isOpen: boolean, kind?: string}} props
  */
 function Chips({ texts, noun, isOpen, kind = "" }) {
-	if (!texts.length) return null;
-	if (!isOpen && texts.length > CHIPS_MAX) return html`<${Chip} text=${`${texts.length} ${noun}`} title=${texts.join("\n")} kind="count" />`;
-	if (!kind) return texts.map((text) => html`<${Chip} key=${text} text=${text} />`);
-	return texts.map((text) => html`<${Chip} key=${text} text=${text.slice(0, 8)} title=${`aggregate ${text}`} kind=${kind} href=${link("cloud", { filter: text })} />`);
+	const more = isOpen ? 0 : texts.length - 1;
+	// Custom traits say more about a provider than the many of its processor.
+	const first = texts.find((text) => text.startsWith("CUSTOM_")) ?? texts[0];
+	const shown = more > 0 ? [first] : texts;
+	return [
+		...shown.map((text) =>
+			kind === "aggregate"
+				? html`<${Chip} key=${text} text=${text.slice(0, 8)} title=${`aggregate ${text}`} kind=${kind} href=${link("cloud", { filter: text })} />`
+				: html`<${Chip} key=${text} text=${text} />`,
+		),
+		more > 0 && html`<${Chip} key="more" text=${`+${more}`} title=${`${texts.length} ${noun}:\n${texts.join("\n")}`} kind="count" />`,
+	];
 }
