@@ -62,7 +62,7 @@ def _outcome(written: Counts) -> str:
         )
         if count
     ]
-    return f"Completed the demo of {whole}: {', '.join(parts) or 'created custom names'}."
+    return f"Completed the demo: {', '.join(parts) or 'created custom names'}."
 
 
 def print_loaded_as_json(written: Counts, console: str | None) -> None:
