@@ -57,6 +57,7 @@ export function CloudMap({ groups, resourceClass, selected, size }) {
 	const [room, setRoom] = useState({ width: 0, height: 0 });
 	const [pointed, setPointed] = useState(-1);
 	const [point, setPoint] = useState({ x: 0, y: 0 });
+	const [, redraw] = useState(0);
 	useStore(theme);
 	const selectedRow = cloud.rowOf.get(selected) ?? -1;
 
@@ -72,7 +73,10 @@ export function CloudMap({ groups, resourceClass, selected, size }) {
 		map.current = drawn;
 		const observer = new ResizeObserver(() => setRoom({ width: element.clientWidth, height: element.clientHeight }));
 		observer.observe(element);
-		const changed = (/** @type {number} */ row) => drawn.drawRow(row, true);
+		const changed = (/** @type {number} */ row) => {
+			drawn.drawRow(row, true);
+			if (row === drawn.hovered) redraw((count) => count + 1);
+		};
 		cloud.rowListeners.add(changed);
 		const dark = matchMedia("(prefers-color-scheme: dark)");
 		const recolour = () => ((drawn.theme = readTheme()), drawn.draw());
@@ -131,14 +135,21 @@ export function CloudMap({ groups, resourceClass, selected, size }) {
 		for (const each of [before, row]) if (each >= 0) drawn.drawRow(each, false);
 		setPointed(row);
 	};
-	const move = (/** @type {PointerEvent} */ event) => {
+	const rowUnder = (/** @type {MouseEvent} */ event) => {
 		const box = /** @type {HTMLCanvasElement} */ (canvas.current).getBoundingClientRect();
 		const [x, y] = [event.clientX - box.left, event.clientY - box.top];
 		setPoint({ x, y });
-		const row = /** @type {HeatMap} */ (map.current).rowAt(x, y);
+		return /** @type {HeatMap} */ (map.current).rowAt(x, y);
+	};
+	const move = (/** @type {PointerEvent} */ event) => {
+		const row = rowUnder(event);
 		if (row !== pointed) aim(row);
 	};
 	const open = (/** @type {number} */ row) => row >= 0 && change({ uuid: cloud.uuids[row] });
+	const openPage = (/** @type {MouseEvent} */ event) => {
+		const row = rowUnder(event);
+		if (row >= 0) go("tree", { uuid: cloud.uuids[row] });
+	};
 	const press = (/** @type {KeyboardEvent} */ event) => {
 		if (event.key === "+" || event.key === "=") zoom(1);
 		else if (event.key === "-") zoom(-1);
@@ -169,8 +180,8 @@ export function CloudMap({ groups, resourceClass, selected, size }) {
 			<canvas id="heatmap" ref=${canvas} tabindex="0" role="application" aria-roledescription="heat map"
 				aria-label=${`${formatNumber(layout.placeOf.size)} trees; arrow keys go from cell to cell, Enter opens one`}
 				style=${{ width: `${room.width}px`, height: `${room.height}px` }}
-				onPointerMove=${move} onPointerLeave=${() => aim(-1)} onClick=${() => open(pointed)}
-				onDblClick=${() => pointed >= 0 && go("tree", { uuid: cloud.uuids[pointed] })} onKeyDown=${press} onBlur=${() => aim(-1)}></canvas>
+				onPointerMove=${move} onPointerLeave=${() => aim(-1)} onClick=${(/** @type {MouseEvent} */ event) => open(rowUnder(event))}
+				onDblClick=${openPage} onKeyDown=${press} onBlur=${() => aim(-1)}></canvas>
 		</div>
 		<div class="unseen" aria-live="polite">${pointed >= 0 ? describe(pointed, resourceClass).join(", ") : ""}</div>
 		${pointed >= 0 && cloud.trees[pointed]?.length > 0 && html`<div class="hover" style=${place(point, room)}>
