@@ -84,6 +84,8 @@ def test_pointing_at_a_cell_shows_its_numbers_and_a_click_its_tree(open_page, sh
     expect(details).to_have_count(0)
     page.go_back()
     expect(details.get_by_role("heading", name="plain-host-0")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(details).to_have_count(0)
     page.mouse.dblclick(**at)
     expect(page).to_have_url(re.compile("/console/tree"))
 

@@ -11,6 +11,7 @@ import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../
 
 /** @typedef {import("../../model/selection.js").Group} Group */
 
+const DOUBLE_CLICK_MILLISECONDS = 1000;
 const CELL_MIN = 4;
 // The last size has room for names.
 const SIZES = [...Array.from({ length: 21 }, (_, step) => CELL_MIN + step), NAMED_SIZE];
@@ -146,10 +147,21 @@ export function CloudMap({ groups, resourceClass, selected, size }) {
 		if (row !== pointed) aim(row);
 	};
 	const open = (/** @type {number} */ row) => row >= 0 && change({ uuid: cloud.uuids[row] });
-	const openPage = (/** @type {MouseEvent} */ event) => {
-		const row = rowUnder(event);
-		if (row >= 0) go("tree", { uuid: cloud.uuids[row] });
+	const clicked = useRef({ row: -1, at: 0 });
+	const click = (/** @type {MouseEvent} */ event) => {
+		if (event.detail > 1) return;
+		clicked.current = { row: rowUnder(event), at: performance.now() };
+		open(clicked.current.row);
 	};
+	// The first click of two opens the details, which may move the map away from under the pointer.
+	useEffect(() => {
+		const openPage = () => {
+			const { row, at } = clicked.current;
+			if (row >= 0 && performance.now() - at < DOUBLE_CLICK_MILLISECONDS) go("tree", { uuid: cloud.uuids[row] });
+		};
+		document.addEventListener("dblclick", openPage);
+		return () => document.removeEventListener("dblclick", openPage);
+	}, []);
 	const press = (/** @type {KeyboardEvent} */ event) => {
 		if (event.key === "+" || event.key === "=") zoom(1);
 		else if (event.key === "-") zoom(-1);
@@ -180,8 +192,7 @@ export function CloudMap({ groups, resourceClass, selected, size }) {
 			<canvas id="heatmap" ref=${canvas} tabindex="0" role="application" aria-roledescription="heat map"
 				aria-label=${`${formatNumber(layout.placeOf.size)} trees; arrow keys go from cell to cell, Enter opens one`}
 				style=${{ width: `${room.width}px`, height: `${room.height}px` }}
-				onPointerMove=${move} onPointerLeave=${() => aim(-1)} onClick=${(/** @type {MouseEvent} */ event) => open(rowUnder(event))}
-				onDblClick=${openPage} onKeyDown=${press} onBlur=${() => aim(-1)}></canvas>
+				onPointerMove=${move} onPointerLeave=${() => aim(-1)} onClick=${click} onKeyDown=${press} onBlur=${() => aim(-1)}></canvas>
 		</div>
 		<div class="unseen" aria-live="polite">${pointed >= 0 ? describe(pointed, resourceClass).join(", ") : ""}</div>
 		${pointed >= 0 && cloud.trees[pointed]?.length > 0 && html`<div class="hover" style=${place(point, room)}>
