@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 
 from benchmarks.bulk_reads import measure_bulk_reads
+from benchmarks.console import MOVE_SECONDS, measure_console
 from benchmarks.contention import measure_contention
 from benchmarks.databases import DATABASES, start_database
 from benchmarks.extensions import measure_extensions
@@ -40,6 +41,7 @@ class Plan(NamedTuple):
     extensions: int  # number of hosts
     bulk_reads: Sequence[tuple[int, str]]  # number of hosts, kind of database
     single_reads: int  # how many of each kind the reference is asked
+    console: int  # number of hosts
 
 
 # The reference takes seconds for requests that roost answers in a few milliseconds, so it gets
@@ -57,6 +59,7 @@ QUICK = Plan(
     extensions=1_000,
     bulk_reads=[(1_000, "postgresql")],
     single_reads=10,
+    console=10_000,
 )
 FULL = Plan(
     datasets=[
@@ -78,6 +81,7 @@ FULL = Plan(
     extensions=10_000,
     bulk_reads=[(10_000, "postgresql"), (10_000, "mariadb")],
     single_reads=200,
+    console=100_000,
 )
 GROWTH_DATABASE = "postgresql"
 
@@ -126,6 +130,12 @@ GROWTH_DATABASE = "postgresql"
     default=None,
     help="Measure how long it takes to read a whole cloud. Default: if growth is measured.",
 )
+@click.option(
+    "--console",
+    "only_console",
+    is_flag=True,
+    help="Measure the console in a browser, and nothing else.",
+)
 @click.option("--hosts", "sizes", multiple=True, type=int, help="Sizes of the growing clouds.")
 @click.option(
     "--check/--no-check",
@@ -158,6 +168,7 @@ def main(
     with_contention: bool | None,
     with_extensions: bool | None,
     with_bulk_reads: bool | None,
+    only_console: bool,
     sizes: Sequence[int],
     check: bool | None,
     seconds: float | None,
@@ -191,7 +202,14 @@ def main(
     for path in earlier:
         results.add(read_results(path))
     began = time.monotonic()
-    if not report_only:
+    if only_console and not report_only:
+        with progress_display() as show_progress:
+            for hosts in sizes or [plan.console]:
+                results.console.append(
+                    measure_console(hosts, seconds or MOVE_SECONDS, show_progress)
+                )
+                save(results, json_path)
+    elif not report_only:
         with progress_display() as show_progress:
             for name, kind in chosen:
                 with start_database(kind) as database:

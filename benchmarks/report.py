@@ -21,6 +21,7 @@ from benchmarks.tables import (
     bulk_neighbour_table,
     bulk_reads_table,
     comparison_table,
+    console_table,
     contention_table,
     dataset_table,
     extensions_table,
@@ -45,6 +46,8 @@ def measurement_tables(results: Results) -> Iterator[Table]:
     for bulk_reads in results.bulk_reads:
         yield bulk_reads_table(bulk_reads)
         yield bulk_neighbour_table(bulk_reads)
+    for console in results.console:
+        yield console_table(console)
 
 
 def target_tables(results: Results) -> Iterator[Table]:
@@ -112,6 +115,8 @@ def _settings(results: Results) -> Iterator[str]:
     yield f"- Everything in a cloud is read through pages of {PAGE_SIZE:,} entries, by one client"
     yield "  from one worker; the fastest of three times counts. The time of the reference is that"
     yield "  of a sample of each kind of request, multiplied: a client sends one after the other."
+    yield "- The console's frames are those of the browser's own trace: five seconds of each move,"
+    yield "  in a window of 1280 x 800."
     yield "- The databases do not wait for the disk at COMMIT (`fsync=off`,"
     yield "  `innodb_flush_log_at_trx_commit=0`), so the numbers compare software, not disks."
     yield "- Both services read this configuration. With ten clients candidates are randomized, as"
@@ -127,6 +132,7 @@ def _settings(results: Results) -> Iterator[str]:
     yield "scripts/benchmark --quick               # five minutes"
     yield "scripts/benchmark --write-docs          # everything, one hour"
     yield "scripts/benchmark --world cloud-1000 --database postgresql --requests limit-10"
+    yield "scripts/benchmark --console             # the console alone"
     yield "scripts/benchmark --help"
     yield "```"
     yield ""

@@ -178,6 +178,30 @@ class BulkReadsResult(msgspec.Struct, frozen=True, kw_only=True):
         return sum(single.seconds for single in self.reference.values())
 
 
+class Frames(msgspec.Struct, frozen=True, kw_only=True):
+    """What a browser drew while somebody moved something."""
+
+    seconds: float
+    frames: int
+    # Between two frames.
+    p50_ms: float
+    p95_ms: float
+    max_ms: float
+    # Of the page's thread: how many would be noticed, and the longest.
+    long_tasks: int
+    longest_task_ms: float
+
+
+class ConsoleResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The console's heat map on a cloud of one size."""
+
+    hosts: int
+    browser: str
+    load_seconds: float
+    heap_bytes: int
+    moves: dict[str, Frames]  # by what was done
+
+
 class Results(msgspec.Struct, kw_only=True):
     machine: str
     versions: dict[str, str]
@@ -186,6 +210,7 @@ class Results(msgspec.Struct, kw_only=True):
     contention: list[ContentionResult] = msgspec.field(default_factory=list, name="crowds")
     extensions: list[ExtensionsResult] = msgspec.field(default_factory=list, name="beyond")
     bulk_reads: list[BulkReadsResult] = []
+    console: list[ConsoleResult] = []
     # The memory of a worker that serves an empty cloud.
     memory_empty: int = 0
 
@@ -204,6 +229,7 @@ class Results(msgspec.Struct, kw_only=True):
         self.contention = [*kept, *more.contention]
         self.extensions += more.extensions
         self.bulk_reads += more.bulk_reads
+        self.console += more.console
         self.memory_empty = more.memory_empty or self.memory_empty
 
     def save(self, path: Path) -> None:

@@ -7,6 +7,7 @@ from benchmarks.extensions import CASES as EXTENSION_CASES
 from benchmarks.requests import PLACEMENT_TITLE, cases_for
 from benchmarks.results import (
     BulkReadsResult,
+    ConsoleResult,
     ContentionPoint,
     ContentionResult,
     DatasetResult,
@@ -200,6 +201,26 @@ def bulk_neighbour_table(result: BulkReadsResult) -> Table:
     return Table(
         f"Beside it, {result.database}: the worker, and a client that searches and claims",
         ("", "before, alone", "while everything is read"),
+        rows,
+    )
+
+
+def console_table(result: ConsoleResult) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for title, frames in result.moves.items():
+        times_ms = " / ".join(map(number, (frames.p50_ms, frames.p95_ms, frames.max_ms)))
+        rows.append(
+            (
+                f"the heat map is {title}",
+                f"{frames.frames / frames.seconds:,.0f}",
+                times_ms,
+                f"{number(frames.longest_task_ms)}, {frames.long_tasks}",
+            )
+        )
+    return Table(
+        f"The console, {result.hosts:,} hosts, {result.browser} without a graphics card: loaded in "
+        f"{number(result.load_seconds)} s, heap {result.heap_bytes / 1e6:,.0f} MB",
+        ("", "frames/s", "between frames: p50, p95, max ms", "longest task ms, tasks over 50 ms"),
         rows,
     )
 

@@ -9,6 +9,7 @@ import msgspec
 
 from benchmarks.contention import CLIENTS
 from benchmarks.extensions import CASES as EXTENSION_CASES
+from tests.support.console import chromium
 from tests.support.hostile.neighbour import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,6 +103,18 @@ class TestBulkReads:
         consumers = bulk["reference"]["GET /allocations/{consumer}"]
         assert consumers["count"] == bulk["reads"]["consumers"]["entries"]
         assert "reference: everything" in printed
+
+
+class TestConsole:
+    def test_says_how_evenly_the_heat_map_moves(self, tmp_path: Path) -> None:
+        chromium.find()
+        printed, saved = benchmark(tmp_path, "--console", "--hosts", "200")
+        [console] = saved["console"]
+        assert console["load_seconds"] > 0
+        for frames in console["moves"].values():
+            assert 0 < frames["p50_ms"] <= frames["p95_ms"] <= frames["max_ms"]
+            assert frames["longest_task_ms"] > 0
+        assert "The console, 200 hosts" in printed
 
 
 class TestHostile:

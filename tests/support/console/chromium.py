@@ -18,15 +18,21 @@ ARGUMENTS = (
 )
 
 
+def find() -> str | None:
+    """The program; a test is skipped without it, and fails in CI."""
+    program = shutil.which("chromium")
+    if program is None:
+        missing("chromium", "chromium")
+    return program
+
+
 @contextlib.contextmanager
 def launch() -> Iterator[Browser]:
     """A browser for the duration of the context.
 
     Meanwhile this thread counts as one that runs an event loop, so asyncio.run() fails.
     """
-    program = shutil.which("chromium")
-    if program is None:
-        missing("chromium", "chromium")
+    program = find()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield browser
