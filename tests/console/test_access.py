@@ -126,6 +126,18 @@ def test_below_a_prefix_every_page_works(open_page: OpenPage, serve: Serve) -> N
         expect(page.get_by_text("live", exact=True)).to_be_visible()
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_takes_few_bytes(open_page: OpenPage, shapes: ConsoleServer, name: str) -> None:
+    page = open_page(f"{shapes.console}{name}")
+    expect(page).to_have_title(re.compile(" · roost"))
+    expect(page.get_by_text("live", exact=True)).to_be_visible()
+    sent = page.evaluate(
+        "performance.getEntriesByType('resource').filter((each) => each.name.includes('/static/'))"
+        ".reduce((sum, each) => sum + each.encodedBodySize, 0)"
+    )
+    assert 10_000 < sent < 150_000
+
+
 def test_keys_can_be_closed_with_their_button(open_page: OpenPage, empty: ConsoleServer) -> None:
     page = open_page(empty.console)
     page.get_by_role("button", name="list of keys").click()

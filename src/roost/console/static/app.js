@@ -2,13 +2,7 @@
 
 import { get } from "./api.js";
 import { startStream } from "./model/live.js";
-import { AskPage } from "./pages/ask.js";
-import { CloudPage } from "./pages/cloud.js";
-import { ConsumersPage } from "./pages/consumers.js";
-import { EventsPage } from "./pages/events.js";
-import { ServicePage } from "./pages/service.js";
-import { TreePage } from "./pages/tree.js";
-import { Failed, Loading } from "./parts/conditions.js";
+import { Failed, Loading, useReading } from "./parts/conditions.js";
 import { Jump } from "./parts/jump.js";
 import { Keys } from "./parts/keys.js";
 import { LiveLight } from "./parts/live_light.js";
@@ -16,14 +10,16 @@ import { Login } from "./parts/login.js";
 import { applyTheme, followLink, nextTheme, session, theme, useAddress, useStore } from "./state.js";
 import { Component, html, render, useEffect, useState } from "./vendor/preact.js";
 
-/** @type {Record<string, (props: {parameters: URLSearchParams}) => any>} */
+/** @typedef {(props: {parameters: URLSearchParams}) => any} PageComponent */
+
+/** The code of a page is loaded when the page is first opened. @type {Record<string, () => Promise<PageComponent>>} */
 const ROUTES = {
-	cloud: CloudPage,
-	tree: TreePage,
-	ask: AskPage,
-	consumers: ConsumersPage,
-	events: EventsPage,
-	service: ServicePage,
+	cloud: async () => (await import("./pages/cloud.js")).CloudPage,
+	tree: async () => (await import("./pages/tree.js")).TreePage,
+	ask: async () => (await import("./pages/ask.js")).AskPage,
+	consumers: async () => (await import("./pages/consumers.js")).ConsumersPage,
+	events: async () => (await import("./pages/events.js")).EventsPage,
+	service: async () => (await import("./pages/service.js")).ServicePage,
 };
 
 const NAVIGATION = [["cloud", "Cloud"], ["ask", "Ask"], ["consumers", "Consumers"], ["events", "Events"], ["service", "Service"]];
@@ -68,8 +64,15 @@ function Frame() {
 			<${Keys} />
 		</header>
 		<main id="main" class=${`page-${page}`}>
-			<${Boundary} key=${page}><${ROUTES[page]} parameters=${parameters} /></${Boundary}>
+			<${Boundary} key=${page}><${LoadedPage} page=${page} parameters=${parameters} /></${Boundary}>
 		</main>`;
+}
+
+/** @param {{page: string, parameters: URLSearchParams}} props */
+function LoadedPage({ page, parameters }) {
+	const { value, error, reload } = useReading(async () => ({ Component: await ROUTES[page]() }), [page]);
+	if (error) return html`<${Failed} error=${error} retry=${reload} />`;
+	return value ? html`<${value.Component} parameters=${parameters} />` : html`<${Loading} />`;
 }
 
 /** Shows what went wrong in a page instead of nothing. @extends {Component<{children?: any}, {error: unknown}>} */

@@ -140,7 +140,7 @@ export function isDark() {
 // ---------------------------------------------------------------------------------------------
 // Who is asking
 
-/** Who uses the console. The token is never stored. */
+/** Who uses the console. The token is never stored. @extends {Store<number>} */
 class Session extends Store {
 	constructor() {
 		super(0);

@@ -34,6 +34,9 @@ export function toEntry(provider) {
 
 /** Every tree of the cloud. Components follow it as a store; its value counts the changes. @extends {Store<number>} */
 export class Cloud extends Store {
+	/** How many providers were read. */
+	providerCount = 0;
+
 	constructor() {
 		super(0);
 		this.clear();

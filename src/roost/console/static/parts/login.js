@@ -9,6 +9,7 @@ export function Login() {
 	useStore(session);
 	const [failure, setFailure] = useState("");
 	const [isBusy, setBusy] = useState(false);
+	const isKeystone = session.service?.auth === "keystone";
 	const useToken = (/** @type {SubmitEvent} */ event) => {
 		event.preventDefault();
 		const token = new FormData(/** @type {HTMLFormElement} */ (event.target)).get("token");
@@ -28,7 +29,8 @@ export function Login() {
 	};
 	return html`<main class="login" id="main">
 		<h1>roost</h1>
-		<p class="quiet">This service asks Keystone who you are. What you enter stays in the memory of this page.</p>
+		<p class="quiet">${isKeystone ? "This service asks Keystone who you are." : "This service does not check who you are, but the console is not on its machine: a token names a user, such as admin."}
+			What you enter stays in the memory of this page.</p>
 		${(failure || session.refusal) && html`<p class="said" role="alert">${failure || session.refusal}</p>`}
 		${session.service?.login && html`<form onSubmit=${logIn} aria-label="name and password">
 			<label>user <input name="username" autocomplete="username" required /></label>
@@ -41,7 +43,7 @@ export function Login() {
 		<form onSubmit=${useToken} aria-label="a token">
 			<label>token <input name="token" type="password" autocomplete="off" required /></label>
 			<button type="submit">use this token</button>
-			<p class="quiet">For example from <code>openstack token issue -f value -c id</code></p>
+			${isKeystone && html`<p class="quiet">For example from <code>openstack token issue -f value -c id</code></p>`}
 		</form>
 	</main>`;
 }
