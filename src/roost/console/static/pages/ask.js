@@ -56,12 +56,14 @@ export function AskPage({ parameters }) {
  * @returns {import("./ask/cards.js").Edit}
  */
 function useEdit(show) {
-	const lastKey = useRef("");
+	const last = useRef({ key: "", href: "" });
 	return (request, key = "") => {
-		const replace = key !== "" && key === lastKey.current;
-		lastKey.current = key;
+		// Only where the address is still that of the last key.
+		const replace = key !== "" && key === last.current.key && location.href === last.current.href;
+		const before = location.href;
 		// A tree is still of interest when the request has changed; stages and candidates are others.
 		goAsk(request, show.kind === "tree" ? show : NOTHING, { replace });
+		if (location.href !== before) last.current = { key, href: location.href };
 	};
 }
 
@@ -111,10 +113,7 @@ function Cards({ request, edit, refusal, place }) {
 		${groups.map((group) => html`<${GroupCard} key=${group.suffix} request=${request} group=${group} edit=${edit}
 			onRemove=${() => forget(group.suffix)} onRename=${(/** @type {string} */ to) => setPending([...pending.filter((each) => each !== group.suffix), to])}
 			refusal=${place?.suffix === group.suffix ? refusal : undefined} />`)}
-		<div class="card-add">
-			<button type="button" onClick=${() => add(freeSuffix(request, blank))}>+ group</button>
-			${!groups.some((group) => group.suffix === "") && html`<button type="button" onClick=${() => add("")}>+ unsuffixed</button>`}
-		</div>
-		<${WholeCard} request=${request} suffixes=${suffixes.filter(Boolean)} edit=${edit} refusal=${place?.suffix === null ? refusal : undefined} />
+		<${WholeCard} request=${request} suffixes=${suffixes.filter(Boolean)} edit=${edit} refusal=${place?.suffix === null ? refusal : undefined}
+			onAdd=${() => add(freeSuffix(request, blank))} onAddPlain=${groups.some((group) => !group.suffix) ? undefined : () => add("")} />
 	</div>`;
 }

@@ -29,7 +29,7 @@ export function Answer({ request, answers, show, onRelax, onMore }) {
 		<div class="headline" role="status">
 			${explained && html`<${Verdict} verdict=${explained.verdict} />`}
 			${explained && html`<${Numbers} explanation=${explained} capacity=${capacity} />`}
-			${explained && html`<span class="summary said">${shortenUuids(explained.summary)}</span>`}
+			${explained && explained.verdict !== "fits" && html`<span class="summary said">${shortenUuids(explained.summary)}</span>`}
 		</div>
 		<div class="answer-columns">
 			<section aria-labelledby="ask-why">

@@ -45,6 +45,11 @@ export function CandidateList({ request, found, selected, onMore, isLoading }) {
 	</div>`;
 }
 
+/** Many names begin with that of the host, which stands before them. @param {string} name @param {string} rootName */
+function shortName(name, rootName) {
+	return rootName && name.startsWith(rootName) ? name.slice(rootName.length).replace(/^[-_./: ]+/, "") || name : name;
+}
+
 /** @param {{candidate: Candidate, summaries: Record<string, Summary>, href: string, isSelected: boolean}} props */
 function CandidateLine({ candidate, summaries, href, isSelected }) {
 	const root = rootOf(candidate, summaries);
@@ -55,7 +60,7 @@ function CandidateLine({ candidate, summaries, href, isSelected }) {
 			const isShared = summaries[uuid] && summaries[uuid].root_provider_uuid !== root;
 			const groups = Object.entries(candidate.mappings).filter(([suffix, uuids]) => suffix && uuids.includes(uuid)).map(([suffix]) => suffix);
 			return html`<span class="candidate-part" key=${uuid}>
-				${uuid !== root && html`<span class="name">${names.nameOf(uuid) || uuid.slice(0, 8)}</span> `}
+				${uuid !== root && html`<span class="name" title=${names.nameOf(uuid) || uuid}>${shortName(names.nameOf(uuid), names.nameOf(root)) || uuid.slice(0, 8)}</span> `}
 				${isShared && html`<span class="quiet" title="a provider that shares with the tree">(shared) </span>`}
 				<span class="mono">${Object.entries(resources).map(([name, amount]) => `${name} ${formatAmount(name, amount)}`).join(", ")}</span>
 				${groups.length > 0 && html` <span class="quiet mono">${groups.join(" ")}</span>`}

@@ -42,6 +42,7 @@ export function GroupCard({ request, group, edit, onRemove, onRename, refusal })
 	const isShown = (/** @type {string} */ field) => opened.includes(field) || group[/** @type {"inTree"} */ (field)].length > 0;
 	const hidden = MORE.filter(([field]) => !isShown(field));
 	const id = `group${suffix}`;
+	const owner = suffix && `of ${suffix}`;
 	return html`<section class=${`card ${refusal ? "is-refused" : ""}`} aria-label=${suffix ? `group ${suffix}` : "group without a suffix"}>
 		<div class="card-head">
 			${suffix ? html`<${SuffixInput} suffix=${suffix} taken=${request.groups.map((each) => each.suffix)}
@@ -51,9 +52,9 @@ export function GroupCard({ request, group, edit, onRemove, onRename, refusal })
 				onClick=${() => (edit(withoutGroup(request, suffix)), onRemove?.())}>✕</button>
 		</div>
 		<${Resources} request=${request} group=${group} edit=${edit} />
-		<${Names} what="trait" label=${html`<${Word} of="trait">traits</${Word}>`} entries=${group.required} list="ask-traits" known=${traits} modes=${TRAIT_MODES}
+		<${Names} what="trait" owner=${owner} label=${html`<${Word} of="trait">traits</${Word}>`} entries=${group.required} list="ask-traits" known=${traits} modes=${TRAIT_MODES}
 			onChange=${(/** @type {string[]} */ required) => change({ required })} id=${`${id}-trait`} />
-		${isShown("memberOf") && html`<${Names} what="aggregate" label=${html`<${Word} of="aggregate">aggregates</${Word}>`} entries=${group.memberOf}
+		${isShown("memberOf") && html`<${Names} what="aggregate" owner=${owner} label=${html`<${Word} of="aggregate">aggregates</${Word}>`} entries=${group.memberOf}
 			list="ask-aggregates" known=${aggregates} modes=${AGGREGATE_MODES} onChange=${(/** @type {string[]} */ memberOf) => change({ memberOf })} />`}
 		${isShown("inTree") && html`<${ProviderField} label="in_tree" value=${group.inTree} id=${`${id}-in-tree`}
 			onChange=${(/** @type {string} */ inTree) => change({ inTree })} />`}
@@ -103,7 +104,7 @@ function Resources({ request, group, edit }) {
 				<${SplitButton} request=${request} group=${group} name=${each.name} edit=${edit} />
 				<button type="button" class="remove" aria-label=${`remove ${each.name}`} title="remove" onClick=${() => change(resources.filter((_, at) => at !== position))}>✕</button>
 			</span>`)}
-			<${AddText} label="add resource class" placeholder="+ class" list="ask-classes" known=${classes} onAdd=${add} id=${`group${suffix}-class`} />
+			<${AddText} label=${`add resource class${suffix && ` of ${suffix}`}`} placeholder="+ class" list="ask-classes" known=${classes} onAdd=${add} id=${`group${suffix}-class`} />
 		</span>
 	</div>`;
 }

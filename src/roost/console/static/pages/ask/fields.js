@@ -57,9 +57,10 @@ export function AddText({ label, placeholder, list, known = [], onAdd, id, width
 /**
  * Traits or aggregates: chips, and an input with how the next one counts.
  * @param {{what: string, label: string, entries: string[], list: string, known: string[], modes: [Mode, string][],
- *   onChange: (entries: string[]) => void, id?: string}} props
+ *   onChange: (entries: string[]) => void, id?: string, owner?: string}} props `owner`: of what they are, for who cannot see the card
  */
-export function Names({ what, label, entries, list, known, modes, onChange, id }) {
+export function Names({ what, label, entries, list, known, modes, onChange, id, owner = "" }) {
+	const whole = owner ? `${what} ${owner}` : what;
 	const [mode, setMode] = useState(/** @type {Mode} */ (""));
 	const add = (/** @type {string} */ text) => {
 		// The forms of the API work, too.
@@ -72,13 +73,13 @@ export function Names({ what, label, entries, list, known, modes, onChange, id }
 	return html`<div class="field">
 		<span class="field-label">${label}</span>
 		<span class="field-values">
-			${entries.map((entry, position) => html`<${Entry} key=${entry} entry=${entry} what=${what}
+			${entries.map((entry, position) => html`<${Entry} key=${entry} entry=${entry} what=${whole}
 				onRemove=${() => onChange(entries.filter((_, other) => other !== position))} />`)}
 			<span class="adding">
-				<select aria-label=${`how the next ${what} counts`} value=${mode} onChange=${(/** @type {any} */ event) => setMode(event.target.value)}>
+				<select aria-label=${`how the next ${whole} counts`} value=${mode} onChange=${(/** @type {any} */ event) => setMode(event.target.value)}>
 					${modes.map(([value, text]) => html`<option value=${value}>${text}</option>`)}
 				</select>
-				<${AddText} label=${`add ${what}`} placeholder=${`+ ${what}`} list=${list} known=${known} onAdd=${add} id=${id} />
+				<${AddText} label=${`add ${whole}`} placeholder=${`+ ${what}`} list=${list} known=${known} onAdd=${add} id=${id} />
 			</span>
 		</span>
 	</div>`;

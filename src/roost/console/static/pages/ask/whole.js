@@ -17,8 +17,11 @@ const ORDERS = [["", "any"], ["pack", "pack"], ["spread", "spread"], ["root", "r
 /** @type {[string, string][]} */
 const POLICIES = [["", "–"], ["none", "none"], ["isolate", "isolate"]];
 
-/** @param {{request: Request, suffixes: string[], edit: Edit, refusal?: string}} props */
-export function WholeCard({ request, suffixes, edit, refusal }) {
+/**
+ * @param {{request: Request, suffixes: string[], edit: Edit, onAdd: () => void, onAddPlain?: () => void, refusal?: string}} props
+ *   `onAdd`: a group with a suffix; `onAddPlain`: the one without, if there is none
+ */
+export function WholeCard({ request, suffixes, edit, onAdd, onAddPlain, refusal }) {
 	const { traits, aggregates } = useStore(catalog);
 	const [opened, setOpened] = useState(/** @type {string[]} */ ([]));
 	const change = (/** @type {Partial<Request>} */ changes, /** @type {string} */ key = "") => edit({ ...request, ...changes }, key);
@@ -28,24 +31,25 @@ export function WholeCard({ request, suffixes, edit, refusal }) {
 	if (suffixes.length > 1) hidden.push(["isolate", "isolate"]);
 	const offered = hidden.filter(([field]) => !isShown(field));
 	return html`<section class=${`card whole ${refusal ? "is-refused" : ""}`} aria-label="the whole request">
-		<div class="card-head"><span class="card-title">whole request</span></div>
-		<div class="field whole-choices">
-			<${Choice} label="order" value=${request.order} options=${withOwn(ORDERS, request.order)} onChange=${(/** @type {string} */ order) => change({ order })} />
-			<label class="choice">limit <input type="text" inputmode="numeric" class="amount mono" value=${request.limit} size="4" placeholder="all" autocomplete="off"
-				onInput=${(/** @type {any} */ event) => change({ limit: event.target.value.trim() }, "limit")} /></label>
-			${(suffixes.length > 1 || request.groupPolicy) && html`<${Choice} label="group_policy" value=${request.groupPolicy}
-				options=${withOwn(POLICIES, request.groupPolicy)} onChange=${(/** @type {string} */ groupPolicy) => change({ groupPolicy })} />`}
-		</div>
-		${isShown("rootRequired") && html`<${Names} what="trait of the root" label="root_required" entries=${request.rootRequired} list="ask-traits" known=${traits}
+		<span class="card-add">
+			${onAddPlain && html`<button type="button" onClick=${onAddPlain}>+ unsuffixed</button>`}
+			<button type="button" title="a group that one provider serves" onClick=${onAdd}>+ group</button>
+		</span>
+		<${Choice} label="order" value=${request.order} options=${withOwn(ORDERS, request.order)} onChange=${(/** @type {string} */ order) => change({ order })} />
+		<label class="choice">limit <input type="text" inputmode="numeric" class="amount mono" value=${request.limit} size="4" placeholder="all" autocomplete="off"
+			onInput=${(/** @type {any} */ event) => change({ limit: event.target.value.trim() }, "limit")} /></label>
+		${(suffixes.length > 1 || request.groupPolicy) && html`<${Choice} label="group_policy" value=${request.groupPolicy}
+			options=${withOwn(POLICIES, request.groupPolicy)} onChange=${(/** @type {string} */ groupPolicy) => change({ groupPolicy })} />`}
+		${isShown("rootRequired") && html`<${Names} what="trait" owner="of the root" label="root_required" entries=${request.rootRequired} list="ask-traits" known=${traits}
 			modes=${TRAIT_MODES} onChange=${(/** @type {string[]} */ rootRequired) => change({ rootRequired })} />`}
-		${isShown("rootMemberOf") && html`<${Names} what="aggregate of the root" label="root_member_of" entries=${request.rootMemberOf} list="ask-aggregates"
+		${isShown("rootMemberOf") && html`<${Names} what="aggregate" owner="of the root" label="root_member_of" entries=${request.rootMemberOf} list="ask-aggregates"
 			known=${aggregates} modes=${AGGREGATE_MODES} onChange=${(/** @type {string[]} */ rootMemberOf) => change({ rootMemberOf })} />`}
 		${isShown("sameSubtree") && html`<${GroupRules} name="same_subtree" values=${request.sameSubtree} suffixes=${suffixes} mayExclude
 			onChange=${(/** @type {string[]} */ sameSubtree) => change({ sameSubtree })} />`}
 		${isShown("isolate") && html`<${GroupRules} name="isolate" values=${request.isolate} suffixes=${suffixes}
 			onChange=${(/** @type {string[]} */ isolate) => change({ isolate })} />`}
 		${request.others.length > 0 && html`<div class="field">
-			<span class="field-label">as it is</span>
+			<span class="field-label" title="parameters that no card shows, as they were given">as given</span>
 			<span class="field-values">${request.others.map(([name, value], position) => html`<${Entry} key=${position} entry=${`${name}=${value}`} text=${`${name}=${value}`} what="parameter"
 				onRemove=${() => change({ others: request.others.filter((_, at) => at !== position) })} />`)}</span>
 		</div>`}
