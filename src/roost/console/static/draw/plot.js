@@ -6,8 +6,8 @@ import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 /** @typedef {import("../vendor/uPlot.js")} UPlot */
 /** @typedef {new (options: import("../vendor/uPlot.js").Options, data: any, place: HTMLElement) => UPlot} UPlotClass */
 /**
- * @typedef {{name: string, variable: string, points: (number | null)[], isFilled?: boolean}} PlotLine
- *   `variable`: the CSS variable with its colour; `points`: null where nothing is known
+ * @typedef {{name: string, variable: string, points: (number | null)[], isFilled?: boolean, isTrouble?: boolean}} PlotLine
+ *   `variable`: the CSS variable with its colour; `points`: null where nothing is known; `isTrouble`: not drawn as long as it is 0
  */
 
 const HEIGHT = 96;
@@ -45,6 +45,7 @@ const SYNC = "roost";
 export function Plot({ title, explanation, times, lines, format }) {
 	const box = useRef(/** @type {HTMLElement | null} */ (null));
 	const plot = useRef(/** @type {UPlot | null} */ (null));
+	const start = useRef(() => {});
 	const [pointed, setPointed] = useState(/** @type {number | null} */ (null));
 	const shown = useRef({ times, lines, format });
 	shown.current = { times, lines, format };
@@ -54,13 +55,14 @@ export function Plot({ title, explanation, times, lines, format }) {
 		let isGone = false;
 		const size = new ResizeObserver(() => plot.current?.setSize({ width: place.clientWidth, height: HEIGHT }));
 		const begin = (/** @type {UPlotClass} */ UPlot) => {
-			if (isGone) return;
+			if (isGone || plot.current) return;
 			const { times: first, lines: drawn } = shown.current;
 			plot.current = new UPlot(optionsFor(drawn, place.clientWidth, () => shown.current, setPointed), toData(first, drawn), place);
 			size.observe(place);
 		};
-		// Without it, the numbers are still there.
-		loadLibrary().then(begin, (error) => console.warn(error));
+		// Until it is there, the numbers are. If the service has just stopped, the next points try again.
+		start.current = () => void loadLibrary().then(begin, () => undefined);
+		start.current();
 		const repaint = () => plot.current?.redraw(false, true);
 		const system = matchMedia("(prefers-color-scheme: dark)");
 		system.addEventListener("change", repaint);
@@ -74,7 +76,7 @@ export function Plot({ title, explanation, times, lines, format }) {
 			plot.current = null;
 		};
 	}, []);
-	useEffect(() => plot.current?.setData(toData(times, lines)), [times.length, times[times.length - 1]]);
+	useEffect(() => (plot.current ? plot.current.setData(toData(times, lines)) : start.current()), [times.length, times[times.length - 1]]);
 
 	const index = pointed !== null && pointed < times.length ? pointed : times.length - 1;
 	const say = (/** @type {number | null | undefined} */ value) => (value === null || value === undefined ? "–" : format(value));
@@ -99,7 +101,7 @@ function largest(lines) {
  * @param {PlotLine[]} lines
  * @returns {any}
  */
-const toData = (times, lines) => [times, ...lines.map((line) => line.points)];
+const toData = (times, lines) => [times, ...lines.map((line) => (line.isTrouble && !largest([line]) ? times.map(() => null) : line.points))];
 
 /**
  * @param {PlotLine[]} lines
@@ -114,7 +116,7 @@ function optionsFor(lines, width, current, onPoint) {
 	return {
 		width,
 		height: HEIGHT,
-		padding: [8, 8, 0, 0],
+		padding: [8, 16, 0, 0],
 		legend: { show: false },
 		cursor: { y: false, drag: { x: false, y: false }, points: { size: 5 }, sync: { key: SYNC } },
 		scales: {
@@ -123,7 +125,7 @@ function optionsFor(lines, width, current, onPoint) {
 		},
 		axes: [
 			{ ...axis, size: 20, space: 60, gap: 2, values: (_, splits) => splits.map(clock) },
-			{ ...axis, size: 48, space: 24, gap: 4, values: (_, splits) => splits.map((value) => current().format(value)) },
+			{ ...axis, size: 48, space: 24, gap: 4, values: (_, splits) => splits.map((value) => current().format(value).replace(/\.0(?!\d)/, "")) },
 		],
 		series: [
 			{},

@@ -162,9 +162,11 @@ function EventRow({ entry }) {
 		<td class="number" title=${new Date(entry.time).toISOString()}>${formatTime(entry.time)}</td>
 		<td title=${MEANINGS[event.kind]}>${event.kind}</td>
 		<td class="provider">
-			${uuid && html`<${ProviderLink} uuid=${uuid} name=${names.nameOf(uuid)} />`}
+			${uuid && (event.deleted
+				? html`<span class="name" title=${uuid}>${names.nameOf(uuid) || uuid.slice(0, 8)}</span>`
+				: html`<${ProviderLink} uuid=${uuid} name=${names.nameOf(uuid)} />`)}
 			${root && root !== uuid && html`<span class="quiet"> in </span><${ProviderLink} uuid=${root} name=${names.nameOf(root)} />`}
-			${root && html`<a class="only" href=${link("events", { tree: root })} title="only events of this tree" aria-label=${`only events of the tree ${names.nameOf(root) || root}`}>only</a>`}
+			${root && !(event.deleted && root === uuid) && html`<a class="only" href=${link("events", { tree: root })} title="only events of this tree" aria-label=${`only events of the tree ${names.nameOf(root) || root}`}>only</a>`}
 		</td>
 		<td class="change"><${Change} event=${event} /></td>
 		<td class="number">${event.generation === undefined ? "" : formatNumber(event.generation)}</td>

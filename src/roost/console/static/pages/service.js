@@ -38,7 +38,9 @@ function StateView({ parameters, views }) {
 		${scrape.value && html`
 			<section aria-label="traffic"><h2 class="unseen">Traffic</h2><${Plots} /></section>
 			<div class="pair">
-				<section aria-label="processes"><h2>Processes</h2><div class="wide"><${Processes} scrape=${scrape.value} /></div></section>
+				<section aria-label="processes"><h2>Processes</h2>
+					<div class="wide" role="group" aria-label="table of processes" tabindex="0"><${Processes} scrape=${scrape.value} /></div>
+				</section>
 				<section aria-label="database"><h2>Database</h2><${Database} scrape=${scrape.value} /></section>
 			</div>
 			<section aria-label="routes"><h2>Routes</h2><${Routes} sort=${parameters.get("sort") ?? ""} /></section>`}

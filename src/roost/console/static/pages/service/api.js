@@ -70,7 +70,7 @@ function Details({ operation }) {
 	return html`<div class="operation">
 		<h2><span class="method">${operation.method}</span> <span class="mono">${operation.path}</span></h2>
 		<p>${operation.summary}</p>
-		${operation.description && html`<p>${operation.description}</p>`}
+		${operation.description && html`<p><${Prose} text=${operation.description} /></p>`}
 		<p class="quiet small">
 			${operation.versions && html`${operation.versions} · `}
 			${operation.rule && html`policy rule <code>${operation.rule}</code>`}
@@ -93,6 +93,11 @@ function Details({ operation }) {
 		<h3>Answers</h3>
 		<table><tbody>${operation.answers.map(([status, meaning]) => html`<tr key=${status}><th scope="row"><code>${status}</code></th><td class="small">${meaning}</td></tr>`)}</tbody></table>
 	</div>`;
+}
+
+/** What stands between backticks is code. @param {{text: string}} props */
+function Prose({ text }) {
+	return text.split("`").map((part, number) => (number % 2 ? html`<code key=${number}>${part}</code>` : part));
 }
 
 /** @param {Operation} operation */

@@ -36,11 +36,11 @@ export function Condition({ readiness, versions, scrape }) {
 	const started = scrape.value && Math.min(...byLabel(scrape.value.metrics, "process_start_time_seconds", "process").values());
 	return html`<section aria-label="condition" class="condition">
 		<dl>
-			<div class=${`ready ${isReady ? "is-good" : value || error ? "is-bad" : ""}`}><dt>service</dt><dd role="status">${word}</dd></div>
+			<div class=${`ready ${isReady ? "is-good" : value || error ? "is-bad" : ""}`}><dt>service</dt><dd><span role="status">${word}</span></dd></div>
 			${Object.entries(value?.checks ?? {}).map(([name, said]) => html`<div key=${name} class=${error ? "is-old" : said === "ok" ? "is-good" : "is-bad"} title=${CHECKS[name]}><dt>${name}</dt><dd>${String(said)}</dd></div>`)}
 			<div><dt>version</dt><dd>${build?.version ?? session.service?.version ?? "–"}</dd></div>
 			${build?.python && html`<div><dt>Python</dt><dd>${build.python}</dd></div>`}
-			<div title="microversions of the API"><dt>API</dt><dd>${versions.value ? `${versions.value.minimum} – ${versions.value.maximum}` : "–"}</dd></div>
+			<div title="microversions of the API"><dt>API</dt><dd>${versions.value ? `${versions.value.minimum} to ${versions.value.maximum}` : "–"}</dd></div>
 			<div title="who checks tokens"><dt>authentication</dt><dd>${session.service?.auth ?? "–"}</dd></div>
 			${scrape.value && Number.isFinite(started) && html`<div title=${`since ${new Date(1000 * Number(started)).toLocaleString()}`}><dt>up for</dt><dd>${formatAge(scrape.value.time - 1000 * Number(started))}</dd></div>`}
 		</dl>

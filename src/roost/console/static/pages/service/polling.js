@@ -83,7 +83,8 @@ export async function readMetrics(signal) {
 	const answer = await getOpen("/metrics", { signal });
 	const metrics = parseMetrics(answer.status === 200 ? answer.text : "");
 	if (!metrics.size) throw noAnswerOfRoost("/metrics", answer.status);
-	rates.add(Date.now() / 1000, metrics, log.count);
+	// Clocks of computers are set now and then; this one only goes forward.
+	rates.add((performance.timeOrigin + performance.now()) / 1000, metrics, log.count);
 	return { metrics, time: answer.time };
 }
 

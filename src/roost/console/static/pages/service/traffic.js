@@ -17,7 +17,7 @@ export function formatRate(value) {
 /** @param {number} seconds */
 export function formatSeconds(seconds) {
 	if (seconds === 0) return "0";
-	if (seconds < 0.01) return `${(1000 * seconds).toFixed(1)} ms`;
+	if (seconds < 0.00995) return `${(1000 * seconds).toFixed(1)} ms`;
 	if (seconds < 1) return `${Math.round(1000 * seconds)} ms`;
 	return `${seconds < 10 ? Number(seconds.toFixed(1)) : Math.round(seconds)} s`;
 }
@@ -25,19 +25,22 @@ export function formatSeconds(seconds) {
 /** Small plots of the last five minutes. */
 export function Plots() {
 	const { times, lines } = rates;
-	const rate = (/** @type {string} */ name, /** @type {import("../../model/rates.js").Line} */ line, variable = "--used") =>
-		({ name, variable, points: lines[line], isFilled: true });
+	/** @typedef {import("../../model/rates.js").Line} Line */
+	const rate = (/** @type {Line} */ line) => ({ name: "/s", variable: "--used", points: lines[line], isFilled: true });
+	const trouble = (/** @type {string} */ name, /** @type {Line} */ line, /** @type {string} */ variable) => ({ name, variable, points: lines[line], isTrouble: true });
+	const latency = (/** @type {Line} */ half, /** @type {Line} */ most) =>
+		[{ name: "p50", variable: "--used", points: lines[half] }, { name: "p95", variable: "--mark", points: lines[most] }];
 	return html`<div class="plots">
 		<${Plot} title="requests" explanation="requests answered a second, without probes and files of the console, and those of them answered with 5xx"
-			times=${times} format=${formatRate} lines=${[rate("/s", "requests"), rate("5xx", "errors", "--over")]} />
+			times=${times} format=${formatRate} lines=${[rate("requests"), trouble("5xx", "errors", "--over")]} />
 		<${Plot} title="claims" explanation="writes of allocations and placements that succeeded, a second; and requests refused with 409"
-			times=${times} format=${formatRate} lines=${[rate("/s", "claims"), rate("conflicts", "conflicts", "--mark")]} />
-		<${Plot} title="searches" explanation="searches for candidates a second" times=${times} format=${formatRate} lines=${[rate("/s", "searches")]} />
-		<${Plot} title="events" explanation="changes a second, as this page received them" times=${times} format=${formatRate} lines=${[rate("/s", "events")]} />
+			times=${times} format=${formatRate} lines=${[rate("claims"), trouble("conflicts", "conflicts", "--mark")]} />
+		<${Plot} title="searches" explanation="searches for candidates a second" times=${times} format=${formatRate} lines=${[rate("searches")]} />
+		<${Plot} title="events" explanation="changes a second, as this page received them" times=${times} format=${formatRate} lines=${[rate("events")]} />
 		<${Plot} title="time to answer" explanation="half of the answers, and 95 of 100, took no longer than that; over ten seconds each"
-			times=${times} format=${formatSeconds} lines=${[{ name: "p50", variable: "--used", points: lines.p50 }, { name: "p95", variable: "--mark", points: lines.p95 }]} />
+			times=${times} format=${formatSeconds} lines=${latency("p50", "p95")} />
 		<${Plot} title="time to search" explanation="the same, for candidates, explain, capacity and placements"
-			times=${times} format=${formatSeconds} lines=${[{ name: "p50", variable: "--used", points: lines.searchP50 }, { name: "p95", variable: "--mark", points: lines.searchP95 }]} />
+			times=${times} format=${formatSeconds} lines=${latency("searchP50", "searchP95")} />
 	</div>`;
 }
 
@@ -54,7 +57,7 @@ const COLUMNS = /** @type {[keyof RouteNumbers, string, string][]} */ ([
 export function Routes({ sort }) {
 	const column = COLUMNS.find(([key]) => key === sort)?.[0] ?? "rate";
 	const routes = rates.routes().sort((first, second) => Number(second[column] ?? -1) - Number(first[column] ?? -1) || second.count - first.count);
-	return html`<div class="wide"><table class="numbers routes">
+	return html`<table class="numbers routes">
 		<thead><tr>
 			<th>route</th>
 			${COLUMNS.map(([key, name, meaning]) => html`<th key=${key} class="number" title=${meaning} aria-sort=${key === column ? "descending" : undefined}>
@@ -70,5 +73,5 @@ export function Routes({ sort }) {
 			<td class="number">${route.refused ? formatNumber(route.refused) : html`<span class="quiet">0</span>`}</td>
 			<td class=${`number ${route.failed ? "over" : ""}`}>${route.failed ? formatNumber(route.failed) : html`<span class="quiet">0</span>`}</td>
 		</tr>`)}</tbody>
-	</table></div>`;
+	</table>`;
 }
