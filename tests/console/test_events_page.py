@@ -85,6 +85,16 @@ def test_a_claim_of_another_client_appears(open_page, cloud, axe, take_pictures)
     expect(page).to_have_url(f"{server.console}tree?uuid={uid(HOST)}")
 
 
+def test_what_happened_while_another_page_was_open(open_page, cloud):
+    server, client = cloud
+    page = open_page(f"{server.console}service")
+    wait_for_stream(page)
+    claim(client)
+    page.keyboard.press("g")
+    page.keyboard.press("e")
+    expect(rows(page).first).to_contain_text("+2 VCPU")
+
+
 def test_kinds_are_chosen_in_the_address(open_page, cloud):
     server, client = cloud
     page = open_page(f"{server.console}events?kind=traits")

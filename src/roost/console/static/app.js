@@ -1,6 +1,8 @@
 // The console: who is asking, the header, and the page that the address names.
 
 import { get } from "./api.js";
+// Not only when the page Events is opened: it shows what happened before, too.
+import "./model/event_log.js";
 import { startStream } from "./model/live.js";
 import { Failed, Loading, useReading } from "./parts/conditions.js";
 import { Jump } from "./parts/jump.js";

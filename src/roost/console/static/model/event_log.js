@@ -1,6 +1,6 @@
 // What has happened since the console was opened: the last events, how many there were, and what matches.
 
-import { followEvents } from "./live.js";
+import { followEvents, live } from "./live.js";
 import { Store } from "../state.js";
 
 export const KINDS = ["allocations", "inventories", "traits", "aggregates", "provider", "catalog"];
@@ -28,6 +28,11 @@ export class EventLog extends Store {
 		this.count = 0; // of everything that ever arrived
 		/** @type {Map<number, number>} how many events arrived in each of the last seconds */
 		this._seconds = new Map();
+	}
+
+	begin() {
+		this.since = this._now();
+		this.set(this.value + 1);
 	}
 
 	/** @param {CloudEvent[]} events */
@@ -120,3 +125,10 @@ export function followLog(draw) {
 }
 
 followEvents({ events: (events) => log.add(events), reset: () => log.addGap() });
+
+// Nothing is known from before the stream was first open.
+const end = live.subscribe(() => {
+	if (!live.value.isOpen) return;
+	if (!log.count) log.begin();
+	end();
+});

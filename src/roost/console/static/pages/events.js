@@ -144,7 +144,7 @@ function Nothing({ isFiltered, waiting }) {
 	if (isFiltered) return html`<${Empty} title=${`Nothing that matches has changed since ${since}`}>Changes appear here as they happen, of the kinds and the tree that are chosen above.</${Empty}>`;
 	return html`<div class="empty">
 		<h2>Nothing has changed since ${since}</h2>
-		<p>That is when the console was opened. Changes appear here as they happen: claims, inventories, traits, aggregates, providers. This makes some:</p>
+		<p>That is when this console was opened. Changes appear here as they happen: claims, inventories, traits, aggregates, providers. This makes some:</p>
 		<${Command} text="roost demo --live" />
 	</div>`;
 }

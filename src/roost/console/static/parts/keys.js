@@ -17,6 +17,7 @@ const KEYS = [
 	["Esc", "close the details"],
 	["← ↑ → ↓", "Cloud: the next cell; Tree: fold and unfold"],
 	["+ − 0", "Cloud: larger, smaller, all"],
+	["p", "Events: pause, and go on"],
 	["Enter", "open what has the focus"],
 	["?", "this list"],
 ];
