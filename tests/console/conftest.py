@@ -8,16 +8,19 @@ A test that asks for a page is a test of a real `roost serve` in a real browser:
 """
 
 import contextlib
+import re
+import subprocess
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Error, Page, expect
 
 from tests.support.console import accessibility, chromium, clouds, pictures
 from tests.support.console.server import ConsoleServer
 from tests.support.console.watch import Watch
+from tests.support.roost_server import command
 
 # The machine may be busy with other tests.
 SECONDS_MAX = 20
@@ -77,12 +80,24 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     try:
         result = yield
     except Exception:
-        if watch is not None and watch.problems:
-            item.add_report_section("call", "browser", "\n".join(watch.problems))
+        if watch is not None:
+            item.add_report_section("call", "browser", "\n".join(look_at_failure(item, watch)))
         raise
     if watch is not None:
         watch.check()
     return result
+
+
+def look_at_failure(item: pytest.Item, watch: Watch) -> Iterator[str]:
+    """What a person would look at first: where the pages were, how they looked, what they said."""
+    name = re.sub(r"\W+", "-", item.name)[:80]
+    for number, page in enumerate(watch.pages):
+        if not page.is_closed():
+            path = pictures.folder() / f"failed-{name}-{number}.png"
+            with contextlib.suppress(Error):
+                page.screenshot(path=path, timeout=5_000)
+                yield f"{page.url}: {path}"
+    yield from watch.problems
 
 
 @pytest.fixture
@@ -123,6 +138,15 @@ def shapes(console_folder: Callable[[str], Path]) -> Iterator[ConsoleServer]:
     with ConsoleServer(console_folder("shapes")) as server:
         with server.client() as client:
             clouds.load_shapes(client)
+        yield server
+
+
+@pytest.fixture(scope="package")
+def demo(console_folder: Callable[[str], Path]) -> Iterator[ConsoleServer]:
+    """A service with the data centre of `roost demo`. Tests only read."""
+    with ConsoleServer(console_folder("demo")) as server:
+        demonstrate = command("demo", "--url", server.url, "--token", "admin")
+        subprocess.run(demonstrate, capture_output=True, check=True)
         yield server
 
 

@@ -18,6 +18,10 @@ def test_shapes_are_there(shapes: ConsoleServer) -> None:
     assert {"numa-host-0-gpu", "numa-host-3-numa1-pf1", "storage", "deep-7", "empty-host"} <= names
 
 
+def test_the_demo_is_there(demo: ConsoleServer) -> None:
+    assert len(providers(demo)) > 100
+
+
 def test_hostile_names_are_kept(hostile: ConsoleServer) -> None:
     assert {one["name"] for one in providers(hostile)} >= set(HOSTILE_NAMES)
 

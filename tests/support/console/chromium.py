@@ -18,11 +18,15 @@ ARGUMENTS = (
 )
 
 
+# The one without windows starts a page three times as fast.
+PROGRAMS = ("chromium-headless-shell", "chromium")
+
+
 def find() -> str | None:
     """The program; a test is skipped without it, and fails in CI."""
-    program = shutil.which("chromium")
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:
-        missing("chromium", "chromium")
+        missing("chromium", PROGRAMS[0])
     return program
 
 

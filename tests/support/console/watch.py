@@ -30,14 +30,14 @@ class Watch:
     def __init__(self) -> None:
         self.problems: list[str] = []
         self._allowed: list[re.Pattern[str]] = []
-        self._pages: list[Page] = []
+        self.pages: list[Page] = []
 
     def allow(self, *patterns: str) -> None:
         """Expect problems in whose text one of these regular expressions is found."""
         self._allowed += map(re.compile, patterns)
 
     def add(self, page: Page) -> None:
-        self._pages.append(page)
+        self.pages.append(page)
         page.add_init_script(REPORT_VIOLATIONS)
         page.on("console", self._on_console)
         page.on("pageerror", lambda error: self._report(f"uncaught: {error.stack or error}"))
@@ -48,7 +48,7 @@ class Watch:
         page.on("requestfailed", self._on_failure)
 
     def unexpected(self) -> list[str]:
-        for page in self._pages:
+        for page in self.pages:
             if not page.is_closed():
                 # Problems are reported in order, so all that happened so far are known after this.
                 page.evaluate("1")
