@@ -6,17 +6,20 @@ anything half done, nor hold up nodes that it describes well.
 
 import math
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
 
 from roost.agent.driver import Allocations, Driver, DriverError, ReshapeNeeded, Whereabouts
+from roost.agent.driver_calls import CALL_SECONDS_MAX, DriverCalls
 from roost.agent.provider_tree import ProviderData, ProviderTree, TreeError
 from roost.agent.stopping import Stopped
 from roost.model import INTEGER_MAX, Inventory
+
+Answer = TypeVar("Answer")
 
 
 class DriverFailed(DriverError):
@@ -24,40 +27,54 @@ class DriverFailed(DriverError):
 
 
 class GuardedDriver(Driver):
-    """Calls a driver, one call at a time, and checks what it answers.
+    """Calls a driver, one call at a time and none for too long, and checks what it answers.
 
     Nodes are updated by several threads, and drivers need not be thread-safe.
     """
 
-    def __init__(self, driver: Driver, name: str, stop: threading.Event | None = None) -> None:
-        """Once `stop` is set, the driver is not called any more: `Stopped` is raised instead."""
+    def __init__(
+        self,
+        driver: Driver,
+        name: str,
+        stop: threading.Event | None = None,
+        *,
+        seconds_max: float = CALL_SECONDS_MAX,
+    ) -> None:
+        """A call that takes longer than `seconds_max` is given up, and is a failure of its node.
+
+        Once `stop` is set, the driver is not called any more: `Stopped` is raised instead.
+        """
         self._driver = driver
         self._name = name
-        self._stop = stop or threading.Event()
-        self._lock = threading.Lock()
+        self._calls = DriverCalls(name, seconds_max, stop or threading.Event())
 
     def nodenames(self) -> list[str]:
-        with self._guard():
+        def ask() -> list[str]:
             names = _converted("nodenames()", list(self._driver.nodenames()), list[str])
-        # Each node is updated once, however often the driver names it.
-        return list(dict.fromkeys(names))
+            # Each node is updated once, however often the driver names it.
+            return list(dict.fromkeys(names))
+
+        return self._call("nodenames()", None, ask)
 
     def root_uuid(self, nodename: str) -> str | None:
-        with self._guard(nodename):
+        def ask() -> str | None:
             found = self._driver.root_uuid(nodename)
             return None if found is None else str(UUID(found))
 
+        return self._call("root_uuid()", nodename, ask)
+
     def where(self, nodename: str, consumer: str) -> Whereabouts:
-        with self._guard(nodename):
-            found = self._driver.where(nodename, consumer)
+        what = f"where({consumer})"
+
+        def ask() -> Whereabouts:
             places = {
                 name: dict(place) if isinstance(place, Mapping) else place
-                for name, place in found.items()
+                for name, place in self._driver.where(nodename, consumer).items()
             }
-            known: Whereabouts = _converted(
-                f"where({consumer})", places, dict[str, str | dict[str, int]]
-            )
+            known: Whereabouts = _converted(what, places, dict[str, str | dict[str, int]])
             return known
+
+        return self._call(what, nodename, ask)
 
     def update_provider_tree(
         self,
@@ -65,9 +82,14 @@ class GuardedDriver(Driver):
         nodename: str,
         allocations: Allocations | None = None,
     ) -> None:
+        """As the driver does it. After a failure neither argument is of use any more.
+
+        A call that was given up may edit them still.
+        """
         roots = {root.uuid: root.name for root in provider_tree.roots}
         before = provider_tree.copy()
-        with self._guard(nodename):
+
+        def ask() -> None:
             try:
                 self._driver.update_provider_tree(provider_tree, nodename, allocations=allocations)
             except ReshapeNeeded as needed:
@@ -84,22 +106,22 @@ class GuardedDriver(Driver):
             for consumer, record in (allocations or {}).items():
                 _check_record(consumer, record)
 
-    @contextmanager
-    def _guard(self, nodename: str | None = None) -> Iterator[None]:
-        with self._lock:
-            # Others may have waited for their turn.
-            if self._stop.is_set():
-                raise Stopped
-            with named_failures(self._name, nodename):
-                yield
+        self._call("update_provider_tree()", nodename, ask)
+
+    def _call(self, what: str, nodename: str | None, ask: Callable[[], Answer]) -> Answer:
+        with named_failures(self._name, nodename):
+            return self._calls.make(what, nodename, ask)
 
 
 @contextmanager
 def named_failures(driver: str, nodename: str | None = None) -> Iterator[None]:
-    """Whatever a driver raises becomes `DriverFailed`; ReshapeNeeded alone is an answer."""
+    """Whatever a driver raises becomes `DriverFailed`; ReshapeNeeded alone is an answer.
+
+    `Stopped` comes from the agent itself.
+    """
     try:
         yield
-    except (ReshapeNeeded, DriverFailed):
+    except (ReshapeNeeded, DriverFailed, Stopped):
         raise
     except Exception as error:
         parts = [f"driver {driver}", *([] if nodename is None else [nodename]), message(error)]

@@ -67,12 +67,19 @@ class Nodes(NamedTuple):
 
 
 def load(
-    name: str, options: Sequence[str], node: str | None, uuid: str | None, *, allow_excess: bool
+    name: str,
+    options: Sequence[str],
+    node: str | None,
+    uuid: str | None,
+    *,
+    allow_excess: bool,
+    driver_timeout: float,
 ) -> Nodes:
     """Load a driver with its options, for one root or for all that it describes."""
     stop = threading.Event()
     try:
-        driver = GuardedDriver(load_driver(name, parse_options(options)), name, stop)
+        loaded = load_driver(name, parse_options(options))
+        driver = GuardedDriver(loaded, name, stop, seconds_max=driver_timeout)
         names = driver.nodenames()
     except DriverError as error:
         LOG.debug("the driver cannot be loaded", exc_info=True)

@@ -21,6 +21,14 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def driver_options(command: Command) -> Command:
     for decorate in (
         click.option(
+            "--driver-timeout",
+            default=60.0,
+            show_default=True,
+            type=click.FloatRange(0, min_open=True),
+            metavar="SECONDS",
+            help="How long to wait for an answer of the driver before that node has failed.",
+        ),
+        click.option(
             "--debug", is_flag=True, help="Show the traceback of whatever a driver raises."
         ),
         click.option(
@@ -101,6 +109,7 @@ def run(
     uuid: str | None,
     allow_excess: bool,
     debug: bool,
+    driver_timeout: float,
     once: bool,
     dry_run: bool,
     interval: float,
@@ -136,7 +145,14 @@ def run(
 
     if not once and not dry_run:
         log_to_stderr(debug=debug)
-        nodes = actions.load(driver, options, node, uuid, allow_excess=allow_excess)
+        nodes = actions.load(
+            driver,
+            options,
+            node,
+            uuid,
+            allow_excess=allow_excess,
+            driver_timeout=driver_timeout,
+        )
         with open_client(url, token, timeout=timeout) as client:
             actions.update_periodically(client, nodes, interval, as_json=as_json)
         return
@@ -144,7 +160,14 @@ def run(
         shown_progress(as_json=as_json) as progress,
         log_lines(progress, is_quiet=as_json or dry_run, debug=debug),
     ):
-        nodes = actions.load(driver, options, node, uuid, allow_excess=allow_excess)
+        nodes = actions.load(
+            driver,
+            options,
+            node,
+            uuid,
+            allow_excess=allow_excess,
+            driver_timeout=driver_timeout,
+        )
         task = actions.PLAN_UPDATE if dry_run else actions.UPDATE
         with open_client(url, token, timeout=timeout) as client:
             actions.do_once(client, nodes, task, progress, as_json=as_json)
@@ -163,6 +186,7 @@ def reshape(
     uuid: str | None,
     allow_excess: bool,
     debug: bool,
+    driver_timeout: float,
     plan: bool,
     as_json: bool,
     timeout: float,
@@ -192,7 +216,14 @@ def reshape(
         shown_progress(as_json=as_json) as progress,
         log_lines(progress, is_quiet=as_json or plan, debug=debug),
     ):
-        nodes = actions.load(driver, options, node, uuid, allow_excess=allow_excess)
+        nodes = actions.load(
+            driver,
+            options,
+            node,
+            uuid,
+            allow_excess=allow_excess,
+            driver_timeout=driver_timeout,
+        )
         task = actions.PLAN_RESHAPE if plan else actions.RESHAPE
         with open_client(url, token, timeout=timeout) as client:
             actions.do_once(client, nodes, task, progress, as_json=as_json)
@@ -212,6 +243,7 @@ def migrate(
     uuid: str | None,
     allow_excess: bool,
     debug: bool,
+    driver_timeout: float,
     offline: bool,
     plan: bool,
     as_json: bool,
@@ -239,7 +271,14 @@ def migrate(
         shown_progress(as_json=as_json) as progress,
         log_lines(progress, is_quiet=as_json or plan, debug=debug),
     ):
-        nodes = actions.load(driver, options, node, uuid, allow_excess=allow_excess)
+        nodes = actions.load(
+            driver,
+            options,
+            node,
+            uuid,
+            allow_excess=allow_excess,
+            driver_timeout=driver_timeout,
+        )
         task = actions.PLAN_UPDATE if plan else actions.UPDATE
         with actions.open_direct(database, config_files, progress) as client:
             actions.do_once(client, nodes, task, progress, as_json=as_json)
