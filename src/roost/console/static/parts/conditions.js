@@ -31,7 +31,7 @@ export function Command({ text }) {
 		setCopied(true);
 		setTimeout(() => setCopied(false), 1000);
 	};
-	return html`<div class="command"><code>${text}</code><button type="button" onClick=${copy}>${copied ? "copied" : "copy"}</button></div>`;
+	return html`<div class="command"><code tabindex="0">${text}</code><button type="button" onClick=${copy}>${copied ? "copied" : "copy"}</button></div>`;
 }
 
 /**
