@@ -90,9 +90,11 @@ class TestTree:
         line(page, "plain-host-0").locator(".name").click()
         expect(page).to_have_url(re.compile(f"provider={uid('plain-host-0')}"))
         details = page.get_by_role("region", name="provider plain-host-0")
-        memory = details.get_by_role("row", name=re.compile("MEMORY_MB"))
-        for number in ("129,024", "1,024", "130,048", "131,072"):  # used, free, capacity, total
-            expect(memory).to_contain_text(number)
+        table = details.get_by_role("table")
+        numbers = {"used": "129,024", "free": "1,024", "capacity": "130,048", "total": "131,072"}
+        for field, number in numbers.items():
+            expect(table.get_by_role("row", name=field)).to_contain_text(number)
+        expect(table.get_by_role("row", name="ratio")).to_contain_text("2")
         ask = details.get_by_role("link", name="ask for what fits here")
         expect(ask).to_have_attribute("href", re.compile(f"^ask.*in_tree={uid('plain-host-0')}"))
         assert axe(page) == []

@@ -32,28 +32,37 @@ export function ProviderDetails({ provider, providers, marks, resourceClass }) {
 	</section>`;
 }
 
-/** @param {{provider: Provider, marks?: Record<string, number>}} props */
+/**
+ * A column for each class, so that all numbers have room in the drawer.
+ * @param {{provider: Provider, marks?: Record<string, number>}} props
+ */
 function Inventories({ provider, marks = {} }) {
-	const isMarked = Object.keys(marks).length > 0;
+	const levels = sortClasses(Object.keys(provider.inventories)).map((name) => {
+		const inventory = provider.inventories[name];
+		const used = provider.usages[name] ?? 0;
+		return { name, inventory, used, free: capacityOf(inventory) - used, mark: marks[name] ?? 0 };
+	});
 	const limit = (/** @type {number} */ amount) => (amount === UNLIMITED ? "∞" : formatNumber(amount));
+	/** @type {[string, string, (level: typeof levels[number]) => string][]} */
+	const rows = [
+		["used", "", (level) => formatNumber(level.used)],
+		["picked out", "what the picked consumer holds of it", (level) => (level.mark ? formatNumber(level.mark) : "")],
+		["free", "", (level) => formatNumber(level.free)],
+		["capacity", "(total - reserved) × ratio", (level) => formatNumber(level.used + level.free)],
+		["total", "", (level) => formatNumber(level.inventory.total)],
+		["reserved", "kept back from the total", (level) => formatNumber(level.inventory.reserved)],
+		["ratio", "allocation_ratio", (level) => formatNumber(level.inventory.allocation_ratio)],
+		["min unit", "the least that one allocation may take", (level) => limit(level.inventory.min_unit)],
+		["max unit", "the most that one allocation may take", (level) => limit(level.inventory.max_unit)],
+		["step", "an allocation is a multiple of it", (level) => limit(level.inventory.step_size)],
+	];
+	const isMarked = levels.some((level) => level.mark);
+	const kind = (/** @type {string} */ field, /** @type {typeof levels[number]} */ level) =>
+		field === "picked out" ? "bar-mark" : field === "free" && level.free < 0 ? "over" : "";
 	return html`<div class="wide-table" tabindex="0" role="region" aria-label="inventories"><table>
-		<thead><tr>
-			<th>class</th><th class="number">used</th><th class="number">free</th><th class="number">capacity</th><th class="number">total</th>
-			<th class="number">reserved</th><th class="number">ratio</th><th class="number" title="min_unit, max_unit and step_size: what one allocation may take">min / max / step</th>
-			${isMarked && html`<th class="number">of it picked out</th>`}
-		</tr></thead>
-		<tbody>${sortClasses(Object.keys(provider.inventories)).map((name) => {
-			const inventory = provider.inventories[name];
-			const used = provider.usages[name] ?? 0;
-			const capacity = capacityOf(inventory);
-			return html`<tr key=${name}>
-				<th scope="row" class="mono">${name}</th><td class="number">${formatNumber(used)}</td>
-				<td class=${`number ${used > capacity ? "over" : ""}`}>${formatNumber(capacity - used)}</td>
-				<td class="number">${formatNumber(capacity)}</td><td class="number">${formatNumber(inventory.total)}</td>
-				<td class="number">${formatNumber(inventory.reserved)}</td><td class="number">${formatNumber(inventory.allocation_ratio)}</td>
-				<td class="number">${limit(inventory.min_unit)} / ${limit(inventory.max_unit)} / ${limit(inventory.step_size)}</td>
-				${isMarked && html`<td class="number bar-mark">${marks[name] ? formatNumber(marks[name]) : ""}</td>`}
-			</tr>`;
-		})}</tbody>
+		<thead><tr><td></td>${levels.map(({ name }) => html`<th scope="col" class="number" key=${name}>${name}</th>`)}</tr></thead>
+		<tbody>${rows.filter(([field]) => isMarked || field !== "picked out").map(([field, title, read]) => html`<tr key=${field}>
+			<th scope="row" title=${title}>${field}</th>${levels.map((level) => html`<td class=${`number ${kind(field, level)}`} key=${level.name}>${read(level)}</td>`)}
+		</tr>`)}</tbody>
 	</table></div>`;
 }
