@@ -16,8 +16,13 @@ from roost.agent.report.allocation_reader import AllocationReader, to_consumer
 from roost.agent.report.claim_pause import ClaimPause
 from roost.agent.report.custom_names import CustomNames
 from roost.agent.report.tree_reader import ReadTree, TreeReader
-from roost.agent.report.tree_update import FailedStep, TreeUpdate, UpdateFailed
-from roost.client import Client, Provider
+from roost.agent.report.tree_update import (
+    FailedStep,
+    TreeUpdate,
+    UpdateConflict,
+    UpdateFailed,
+)
+from roost.client import Client, DuplicateName, Provider
 from roost.uuids import canonical_uuids
 
 LOG = logging.getLogger(__name__)
@@ -54,7 +59,13 @@ class ReportClient:
         """
         if self._find(name, uuid):
             return self._tree_with_root_named(name)
-        created = self._create_root(name, uuid, parent_uuid)
+        try:
+            created = self._create_root(name, uuid, parent_uuid)
+        except DuplicateName as error:
+            # Another agent of this host was faster. What it writes may differ, so the tree is read.
+            if self._find(name, uuid):
+                return self._tree_with_root_named(name)
+            raise UpdateConflict([FailedStep(name, "create", error.detail)]) from error
         if parent_uuid is not None and self._find(name, created.uuid):
             # It is part of its parent's tree.
             return self._tree_with_root_named(name)

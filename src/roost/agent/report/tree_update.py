@@ -16,6 +16,7 @@ from roost.client import (
     Client,
     ConcurrentUpdate,
     Consumer,
+    DuplicateName,
     NotFound,
     ProviderInventories,
 )
@@ -42,7 +43,11 @@ class UpdateFailed(Exception):
         super().__init__("; ".join(map(str, self.failures)))
 
 
-class ReshapeConflict(UpdateFailed):
+class UpdateConflict(UpdateFailed):
+    """Another client wrote what this update was about to write: read and try again."""
+
+
+class ReshapeConflict(UpdateConflict):
     """Another client changed what a reshape was to move. Nothing was moved: read and try again."""
 
 
@@ -67,6 +72,7 @@ class TreeUpdate:
         self._contents = ProviderContents(client, self.tree, new, names, pause)
         self._foreign = frozenset(foreign)
         self._failures: list[FailedStep] = []
+        self._races = 0  # how many of them were lost to a client that wrote at the same time
         self._requests = 0
         self._names_created = names.created
 
@@ -77,7 +83,7 @@ class TreeUpdate:
         return sent > 0 or self._names.created > self._names_created
 
     def run(self, consumers: list[Consumer] | None) -> None:
-        """Run all steps. Raises UpdateFailed.
+        """Run all steps. Raises UpdateFailed, or UpdateConflict if it lost nothing but races.
 
         With `consumers`, even an empty list, inventories change in one reshape. With None each
         provider's inventories are replaced on their own.
@@ -110,7 +116,8 @@ class TreeUpdate:
 
     def _stop_on_failures(self) -> None:
         if self._failures:
-            raise UpdateFailed(self._failures)
+            is_race = self._races == len(self._failures)
+            raise (UpdateConflict if is_race else UpdateFailed)(self._failures)
 
     def _name(self, uuid: str) -> str:
         tree = self._new if self._new.exists(uuid) else self.tree
@@ -121,8 +128,26 @@ class TreeUpdate:
         try:
             act(uuid)
         except ApiError as error:
-            LOG.warning("%s: %s: %s", self._name(uuid), step, error)
+            is_race = isinstance(error, ConcurrentUpdate) or (
+                isinstance(error, DuplicateName) and self._was_created_meanwhile(uuid)
+            )
+            self._races += is_race
+            # Who tries again after a race says so.
+            level = logging.DEBUG if is_race else logging.WARNING
+            LOG.log(level, "%s: %s: %s", self._name(uuid), step, error)
             self._failures.append(FailedStep(self._name(uuid), step, error.detail))
+
+    def _was_created_meanwhile(self, uuid: str) -> bool:
+        """Whether this tree has a provider now that was not there when the tree was read.
+
+        Somebody else's provider with the same name, or one that the driver replaces, will still be
+        in the way after another try.
+        """
+        new = self._new.data(uuid)
+        found = self._client.providers({"name": new.name}) or self._client.providers({"uuid": uuid})
+        return any(
+            each.root_uuid == new.root_uuid and not self.tree.exists(each.uuid) for each in found
+        )
 
     # -- names, providers and parents ----------------------------------------------------------
 
