@@ -19,9 +19,10 @@ export const shortenUuids = (text) => text.replace(UUIDS, "$1");
  *   selected?: number | null,
  *   href: (stage: number) => string,
  *   isComplete?: boolean,
- * }} props `href`: where the trees are listed that a stage lost
+ *   say?: (stage: any) => string,
+ * }} props `href`: where the trees are listed that a stage lost; `say`: the rule of a stage in words
  */
-export function Funnel({ trees, stages, selected = null, href, isComplete = true }) {
+export function Funnel({ trees, stages, selected = null, href, isComplete = true, say = (stage) => shortenUuids(stage.text) }) {
 	return html`<ol class="funnel" aria-label="rules, and the trees that each of them left">
 		<li><span class="funnel-stage">
 			<span class="funnel-rule">all trees</span>
@@ -29,19 +30,19 @@ export function Funnel({ trees, stages, selected = null, href, isComplete = true
 			<span class="funnel-left number">${formatNumber(trees)}</span>
 			<span class="funnel-lost number"></span>
 		</span></li>
-		${stages.map((stage, number) => html`<${StageLine} key=${`${number} ${stage.text}`} stage=${stage} whole=${trees}
+		${stages.map((stage, number) => html`<${StageLine} key=${`${number} ${stage.text}`} stage=${stage} text=${say(stage)} whole=${trees}
 			href=${href(number)} isSelected=${number === selected} />`)}
 		${!isComplete && html`<li class="quiet small">Not everything was tried: rules may be missing here.</li>`}
 	</ol>`;
 }
 
-/** @param {{stage: FunnelStage, whole: number, href: string, isSelected: boolean}} props */
-function StageLine({ stage, whole, href, isSelected }) {
+/** @param {{stage: FunnelStage, text: string, whole: number, href: string, isSelected: boolean}} props */
+function StageLine({ stage, text, whole, href, isSelected }) {
 	const { in: before, out: after } = stage.trees;
 	const lost = before - after;
 	const title = `${stage.text}\ntrees: ${formatNumber(before)} → ${formatNumber(after)}\nproviders: ${formatNumber(stage.providers.in)} → ${formatNumber(stage.providers.out)}`;
 	const parts = html`
-		<span class="funnel-rule">${shortenUuids(stage.text)}</span>
+		<span class="funnel-rule">${text}</span>
 		<${FunnelBar} whole=${whole} before=${before} after=${after} />
 		<span class=${`funnel-left number ${before > 0 && after === 0 ? "is-none" : ""}`}>${formatNumber(after)}<span class="unseen"> trees left</span></span>
 		<span class="funnel-lost number">${lost > 0 && html`−${formatNumber(lost)}<span class="unseen"> lost here</span>`}</span>`;

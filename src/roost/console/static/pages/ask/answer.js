@@ -2,12 +2,15 @@
 
 import { ApiError } from "../../api.js";
 import { Funnel, shortenUuids } from "../../draw/funnel.js";
+import { names } from "../../model/provider_names.js";
 import { Failed, Loading } from "../../parts/conditions.js";
 import { formatNumber, Word } from "../../parts/values.js";
+import { useStore } from "../../state.js";
 import { html } from "../../vendor/preact.js";
 import { askLink, goAsk } from "./address.js";
 import { CandidateList } from "./candidates.js";
 import { ProviderInput } from "./fields.js";
+import { ruleText } from "./texts.js";
 import { Relaxations, Verdict } from "./verdict.js";
 
 /**
@@ -20,6 +23,7 @@ import { Relaxations, Verdict } from "./verdict.js";
  * @param {{request: Request, answers: Answers, show: Show, onRelax: (request: Request) => void, onMore: () => void}} props
  */
 export function Answer({ request, answers, show, onRelax, onMore }) {
+	useStore(names);
 	const { explanation, capacity, candidates, refusal, isOld } = answers;
 	// The refusal stands beside its card; an old answer below it would be one to another question.
 	if (refusal) return null;
@@ -37,7 +41,7 @@ export function Answer({ request, answers, show, onRelax, onMore }) {
 				<${Trouble} error=${explanation.error} retry=${explanation.reload} />
 				${!explained && !explanation.error && html`<${Loading} lines=${5} text="asking why" />`}
 				${explained && html`
-					<${Funnel} trees=${explained.trees} stages=${explained.stages} selected=${selected} isComplete=${explained.complete}
+					<${Funnel} trees=${explained.trees} stages=${explained.stages} selected=${selected} isComplete=${explained.complete} say=${ruleText}
 						href=${(/** @type {number} */ stage) => askLink(request, { kind: "stage", value: String(stage) })} />
 					<${Relaxations} request=${request} relaxations=${explained.relaxations} onRelax=${onRelax} />
 					<div class="one-tree"><span class="quiet small">Why not on</span>

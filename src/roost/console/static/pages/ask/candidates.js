@@ -9,6 +9,7 @@ import { useStore } from "../../state.js";
 import { html } from "../../vendor/preact.js";
 import { askLink } from "./address.js";
 import { rootOf } from "./lost_trees.js";
+import { shortName } from "./texts.js";
 
 /**
  * @typedef {import("../../model/request.js").Request} Request
@@ -43,11 +44,6 @@ export function CandidateList({ request, found, selected, onMore, isLoading }) {
 		${!hasMore && limit > 0 && candidates.length === limit && html`<p class="quiet small">The limit of the request is ${formatNumber(limit)}; there may be more.</p>`}
 		${!found.isComplete && html`<p class="quiet small">Not everything was tried: there may be more.</p>`}
 	</div>`;
-}
-
-/** Many names begin with that of the host, which stands before them. @param {string} name @param {string} rootName */
-function shortName(name, rootName) {
-	return rootName && name.startsWith(rootName) ? name.slice(rootName.length).replace(/^[-_./: ]+/, "") || name : name;
 }
 
 /** @param {{candidate: Candidate, summaries: Record<string, Summary>, href: string, isSelected: boolean}} props */

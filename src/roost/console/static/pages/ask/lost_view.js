@@ -9,6 +9,7 @@ import { html, useEffect, useState } from "../../vendor/preact.js";
 import { askLink } from "./address.js";
 import { explain } from "./answers.js";
 import { explainLost, guessLost } from "./lost_trees.js";
+import { ruleText, shortName } from "./texts.js";
 import { Relaxations, Verdict } from "./verdict.js";
 
 /**
@@ -31,7 +32,7 @@ export function LostTrees({ request, explanation, number }) {
 	const shown = [...nearest, ...reasons];
 	return html`<div class="lost">
 		<h2>${formatNumber(lost)} ${lost === 1 ? "tree" : "trees"} lost at</h2>
-		<p class="mono" title=${stage.text}>${shortenUuids(stage.text)}</p>
+		<p class="mono" title=${stage.text}>${ruleText(stage)}</p>
 		<p class="quiet small">${formatNumber(stage.trees.in)} came to this rule, ${formatNumber(stage.trees.out)} met it.
 			${shown.length > 0 && ` ${shown.length === lost ? "All" : `${nearest.length && !reasons.length ? "The nearest" : "Here are"} ${formatNumber(shown.length)}`} of ${formatNumber(lost)}, each with its first reason:`}</p>
 		<ul class="reasons">
@@ -89,16 +90,17 @@ function ReasonLine({ tree, href }) {
 	</li>`;
 }
 
-/** The sentence of the service, without the name of the tree's only provider. @param {Miss} miss @param {TreeReason} tree */
+/** The sentence of the service, which begins with the name of the provider: that of the tree stands above it. @param {Miss} miss @param {TreeReason} tree */
 function missText(miss, tree) {
-	const text = shortenUuids(miss.text).replace(/; units ok$/, "");
-	return miss.name === tree.name && text.startsWith(`${miss.name}`) ? text.slice(miss.name.length).replace(/^: /, "").trim() : text;
+	const text = miss.text.startsWith(miss.name) ? miss.text.slice(miss.name.length) : ` ${miss.text}`;
+	const said = shortenUuids(text).replace(/; units ok$/, "");
+	return miss.name === tree.name ? said.replace(/^:?\s*/, "") : shortName(miss.name, tree.name) + said;
 }
 
 // ---------------------------------------------------------------------------------------------
 // One tree
 
-/** @param {{request: Request, uuid: string, isReady: boolean, onRelax: (request: Request) => void, round: unknown}} props */
+/** @param {{request: Request, uuid: string, onRelax: (request: Request) => void, round: unknown}} props */
 export function TreeReasonView({ request, uuid, onRelax, round }) {
 	const { value, error, isLoading, reload } = useReading((signal) => explain(request, signal, uuid), [uuid, round]);
 	const root = value?.tree?.uuid;
@@ -113,7 +115,7 @@ export function TreeReasonView({ request, uuid, onRelax, round }) {
 		<p><${Verdict} verdict=${value.verdict} ofTree /> <${Uuid} value=${reason.uuid} /></p>
 		<p class="said">${shortenUuids(value.summary)}</p>
 		<${Relaxations} request=${request} relaxations=${value.relaxations} onRelax=${onRelax} />
-		${reason.rule && html`<h3>Fails at <span class="mono">${shortenUuids(value.stages[/** @type {number} */ (reason.stage)]?.text ?? "")}</span></h3>`}
+		${reason.rule && html`<h3>Fails at <span class="mono">${value.stages[/** @type {number} */ (reason.stage)] && ruleText(value.stages[/** @type {number} */ (reason.stage)])}</span></h3>`}
 		<${Misses} reason=${reason} />
 		<h3>Its providers</h3>
 		${tree.error ? html`<${Failed} error=${tree.error} retry=${tree.reload} />` : ""}
