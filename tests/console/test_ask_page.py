@@ -284,15 +284,16 @@ def test_keys_typed_into_one_field_are_one_step_back(open_page, shapes):
 
 
 def test_what_has_no_card_is_kept_and_shown(open_page, shapes, refusals):
-    page = open_page(ask(shapes, "resources=VCPU:1&colour=red&resources=VCPU:2"))
+    page = open_page(ask(shapes, "resources=VCPU:1&colour=red&resources=VCPU:2&in_tree="))
     whole = page.get_by_role("region", name="the whole request")
     expect(whole).to_contain_text("colour=red")
     expect(page.get_by_role("alert")).to_contain_text("colour")
     page.get_by_label("amount of VCPU").fill("3")
-    expect(page).to_have_url(re.compile(r"VCPU:3&colour=red&resources=VCPU:2$"))
+    expect(page).to_have_url(re.compile(r"VCPU:3&colour=red&resources=VCPU:2&in_tree=$"))
     whole.get_by_role("button", name="remove parameter colour=red").click()
     expect(page.get_by_role("alert")).to_contain_text("may be specified only once")
     whole.get_by_role("button", name="remove parameter resources=VCPU:2").click()
+    whole.get_by_role("button", name="remove parameter in_tree=").click()
     verdict(page, "fits")
 
 

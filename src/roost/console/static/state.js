@@ -65,7 +65,8 @@ addEventListener("popstate", () => address.set(readAddress()));
 export function link(page, parameters = {}) {
 	const query = new URLSearchParams();
 	const entries = parameters instanceof URLSearchParams ? parameters : Object.entries(parameters);
-	for (const [name, value] of entries) if (value) query.append(name, value);
+	// What was given as a query is kept as it is, even where it is empty.
+	for (const [name, value] of entries) if (value || parameters instanceof URLSearchParams) query.append(name, value ?? "");
 	const text = query.toString().replaceAll("%3A", ":").replaceAll("%2C", ",").replaceAll("%21", "!");
 	return `${page}${text ? `?${text}` : ""}`;
 }
