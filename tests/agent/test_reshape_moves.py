@@ -15,6 +15,7 @@ from roost.agent.reshape import (
 )
 from roost.model import Inventory, fits
 from tests.agent.settling import held, holding, host
+from tests.support.names import uid
 
 
 def vgpus(*totals, **fields):
@@ -155,6 +156,62 @@ def test_many_consumers_are_moved():
     move_inventory(tree, allocations, "VGPU", "host", CARDS)
     used = [uuid for providers in held(allocations).values() for uuid in providers]
     assert used.count("gpu0") == used.count("gpu1") == 500
+
+
+# -- what the driver knows
+
+
+def test_what_the_driver_knows_counts():
+    tree = vgpus(4, 4)
+    allocations = holding(
+        a={"host": {"VGPU": 1}}, b={"host": {"VGPU": 4}}, c={"host": {"VGPU": 3}}, d={}
+    )
+    known = {"a": {"VGPU": "gpu1"}, "c": {"VGPU": {"gpu1": 3}, "DISK_GB": "host"}}
+    move_inventory(tree, allocations, "VGPU", "host", CARDS, where=lambda each: known.get(each, {}))
+    assert held(allocations) == {
+        "a": {"gpu1": {"VGPU": 1}},
+        "b": {"gpu0": {"VGPU": 4}},
+        "c": {"gpu1": {"VGPU": 3}},
+        "d": {},
+    }
+    assert tree.guessed == {("b", "VGPU")}
+    assert "VGPU" not in tree.data("host").inventory
+
+
+def test_the_driver_is_asked_for_the_usual_spelling_of_a_consumer():
+    spelled, asked = uid("a").upper(), []
+    allocations = holding(**{spelled: {"host": {"VGPU": 2}, "gpu0": {"VGPU": 1}}})
+
+    def where(consumer):
+        asked.append(consumer)
+        # With what it holds there already.
+        return {"VGPU": {"gpu0": 2, "gpu1": 1}}
+
+    move_inventory(vgpus(4, 4), allocations, "VGPU", "host", CARDS, where=where)
+    assert asked == [uid("a")]
+    assert held(allocations)[spelled] == {"gpu0": {"VGPU": 2}, "gpu1": {"VGPU": 1}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("gpu2", "which is not in the tree"),
+        ("host", "but the driver says that 3 of consumer a are on host"),
+        ({"gpu0": 2}, "but it holds 3 that have to move"),
+        ("gpu1", "consumer a has 3 VGPU on gpu1, which do not fit: 5 of 4 would be in use"),
+    ],
+)
+def test_what_the_driver_says_has_to_be_possible(answer, words):
+    tree = vgpus(4, 4)
+    allocations = holding(a={"host": {"VGPU": 3}}, b={"gpu1": {"VGPU": 2}})
+    before, inventory = copy.deepcopy(allocations), tree.data("host").inventory
+    known = {"a": {"VGPU": answer}}
+    with pytest.raises(ReshapeImpossible, match=words):
+        move_inventory(
+            tree, allocations, "VGPU", "host", CARDS, where=lambda each: known.get(each, {})
+        )
+    assert allocations == before
+    assert tree.data("host").inventory == inventory
 
 
 # -- renaming a class

@@ -3,20 +3,24 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
-from roost.agent.driver import Allocations, DriverError, Whereabouts
+from roost.agent.driver import Allocations, Whereabouts
 from roost.agent.provider_tree import ProviderTree
 from roost.agent.reshape.changes import InventoryChanges, InventoryPair
-from roost.agent.reshape.holdings import Place, add, held_by_place, held_places, release
+from roost.agent.reshape.holdings import (
+    Place,
+    ReshapeImpossible,
+    add,
+    held_by_place,
+    held_places,
+    release,
+)
 from roost.agent.reshape.packing import Demand, DoesNotFit, Offer, Packing, pack
 from roost.agent.reshape.summary import listed
+from roost.agent.reshape.whereabouts import read_answer
 from roost.model import fits_units
 
 # Class -> provider -> amount.
 Pieces = Mapping[str, Mapping[str, int]]
-
-
-class ReshapeImpossible(DriverError):
-    """What consumers hold does not fit on the providers that it has to move to."""
 
 
 class Placed(NamedTuple):
@@ -134,7 +138,8 @@ class Demands:
             if answer is None:
                 continue
             known.add((consumer, resource_class))
-            wanted = self._read_answer(consumer, resource_class, current, answer)
+            record = self._allocations[consumer]
+            wanted = read_answer(self._after, consumer, record, resource_class, current, answer)
             self._move(consumer, resource_class, current, wanted)
             for provider, amount in wanted.items():
                 if amount > current.get(provider, 0):
@@ -156,37 +161,6 @@ class Demands:
                     f"{place.resource_class} on {pair.name}, but {used} of {pair.capacity} would "
                     "be in use there."
                 )
-
-    def _read_answer(
-        self,
-        consumer: str,
-        resource_class: str,
-        current: Mapping[str, int],
-        answer: str | Mapping[str, int],
-    ) -> dict[str, int]:
-        """Provider -> amount, from the driver's answer about one class of a consumer."""
-        amount = sum(current.values())
-        pieces = {answer: amount} if isinstance(answer, str) else answer
-        wanted: dict[str, int] = {}
-        for provider, piece in pieces.items():
-            said = f"the driver says that {piece} {resource_class} of consumer {consumer} are on"
-            if not self._after.exists(provider):
-                raise ReshapeImpossible(f"{said} {provider}, which is not in the tree.")
-            data = self._after.data(provider)
-            if resource_class not in data.inventory:
-                raise ReshapeImpossible(f"{said} {data.name}, which offers none.")
-            wanted[data.uuid] = wanted.get(data.uuid, 0) + piece
-        if sum(wanted.values()) != amount:
-            # It may have counted in what stays where it is.
-            for place, staying in held_places(self._allocations[consumer]):
-                if place.resource_class == resource_class and place.provider not in current:
-                    wanted[place.provider] = wanted.get(place.provider, 0) - staying
-        if sum(wanted.values()) != amount or min(wanted.values()) < 0:
-            raise ReshapeImpossible(
-                f"the driver says that consumer {consumer} has {sum(pieces.values())} "
-                f"{resource_class} on {', '.join(pieces)}, but it holds {amount} that have to move."
-            )
-        return wanted
 
     def _move(
         self,

@@ -3,7 +3,11 @@
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from roost.agent.driver import Allocations
+from roost.agent.driver import Allocations, DriverError
+
+
+class ReshapeImpossible(DriverError):
+    """What consumers hold does not fit on the providers that it has to move to."""
 
 
 class Place(NamedTuple):

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from roost.agent.driver import Allocations, Whereabouts
 from roost.agent.provider_tree import ProviderTree
 from roost.agent.reshape.changes import InventoryChanges, InventoryPair
-from roost.agent.reshape.demands import Demands, ReshapeImpossible
-from roost.agent.reshape.holdings import copied, held_by_place, held_places
+from roost.agent.reshape.demands import Demands
+from roost.agent.reshape.holdings import ReshapeImpossible, copied, held_by_place, held_places
 from roost.agent.reshape.renaming import rename_classes
 from roost.agent.reshape.summary import listed
 from roost.model import fits_units
