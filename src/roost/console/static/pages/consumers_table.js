@@ -61,7 +61,7 @@ export function ConsumerTable({ consumers, grouping, selected, orphans, changed 
 				<th scope="rowgroup" colspan=${width}><a class="name" href=${filterLink(grouping, group.key)} title=${`only ${grouping} ${group.key}`}>${group.key}</a>
 					<span class="quiet"> ${formatNumber(group.consumers.length)}</span></th>
 				${columns.map((name) => html`<td class="class-column"><span class="sum number" title=${`${name}: ${formatNumber(group.sums[name] ?? 0)}`}>${group.sums[name] ? formatAmount(name, group.sums[name]) : ""}</span><span class="held-class"> ${name}</span></td>`)}
-				<td></td>${hasOthers && html`<td class="small others">${othersText(group.sums, columns)}</td>`}
+				<td></td>${hasOthers && html`<td class="small others" title=${othersText(group.sums, columns)}>${othersText(group.sums, columns)}</td>`}
 			</tr>`}
 			${group.consumers.map((consumer) => html`<${ConsumerRow} key=${consumer.uuid} consumer=${consumer} columns=${columns} hasOthers=${hasOthers} most=${most}
 				facts=${facts} isSelected=${consumer.uuid === selected} isOrphan=${orphans.has(consumer.uuid)}
@@ -114,7 +114,7 @@ function ConsumerRow({ consumer, columns, hasOthers, most, facts, isSelected, is
 		<td class="fact trees">${trees.slice(0, TREES_MAX).map((tree) => html`<a key=${tree.uuid} class="name" href=${link("tree", { uuid: tree.uuid, consumer: consumer.uuid })}
 			title=${`${tree.name || tree.uuid}: ${formatNumber(tree.providers.length)} provider${tree.providers.length === 1 ? "" : "s"}`}>${tree.name || tree.uuid.slice(0, 8)}</a> `)}
 			${trees.length > TREES_MAX && html`<span class="quiet small">+${trees.length - TREES_MAX}</span>`}</td>
-		${hasOthers && html`<td class="small others">${othersText(sums, columns)}</td>`}
+		${hasOthers && html`<td class="small others" title=${othersText(sums, columns)}>${othersText(sums, columns)}</td>`}
 	</tr>`;
 }
 

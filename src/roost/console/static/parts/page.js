@@ -1,6 +1,6 @@
 // The frame of a page: one row of choices, the thing itself, and the details of what is selected.
 
-import { html, useEffect } from "../vendor/preact.js";
+import { html, useEffect, useLayoutEffect } from "../vendor/preact.js";
 
 /**
  * @param {{title: string, filters?: any, details?: any, onClose?: () => void, children?: any}} props
@@ -8,7 +8,8 @@ import { html, useEffect } from "../vendor/preact.js";
  */
 export function Page({ title, filters, details, onClose, children }) {
 	useEffect(() => void (document.title = `${title} · roost`), [title]);
-	useEffect(() => {
+	// As soon as the drawer is drawn: whoever sees it may press the key.
+	useLayoutEffect(() => {
 		const close = (/** @type {KeyboardEvent} */ event) => {
 			if (event.key === "Escape" && details && onClose && !event.defaultPrevented) onClose();
 		};
