@@ -263,9 +263,10 @@ def test_the_service_stops_and_starts_again_under_an_open_page(open_page, serve,
     server.stop()
     expect(page.get_by_text(re.compile("^reconnecting: "))).to_be_visible()
     server.start()
-    expect(page.get_by_text("live", exact=True)).to_be_visible(timeout=40_000)
+    # Before the page has found the service again.
     with server.client() as client:
         client.post(
             "/resource_providers", json={"name": "after", "uuid": uid("after")}
         ).raise_for_status()
+    expect(page.get_by_text("live", exact=True)).to_be_visible(timeout=40_000)
     expect(page.locator("#heatmap")).to_have_attribute("aria-label", re.compile("^11 trees"))

@@ -156,6 +156,7 @@ async function readError(response) {
  * @typedef {{kind: string, resource_provider?: string, tree?: string, generation?: number,
  *   usage?: Record<string, number>, deleted?: boolean}} CloudEvent
  * @typedef {{
+ *   onStart: () => void,
  *   onEvents: (events: CloudEvent[]) => void,
  *   onReset: () => void,
  *   onOpen: () => void,
@@ -174,10 +175,13 @@ export async function follow(listeners, signal) {
 	let failures = 0;
 	while (!signal.aborted) {
 		try {
+			if (!position) {
+				// A stream that breaks off before its first event would not say where it was.
+				position = (await get("/events", {}, { signal })).position;
+				listeners.onStart();
+			}
 			// EventSource cannot send a token, so the stream is read by hand.
-			/** @type {Record<string, string>} */
-			const headers = { accept: "text/event-stream" };
-			if (position) headers["last-event-id"] = position;
+			const headers = { accept: "text/event-stream", "last-event-id": position };
 			const response = await send(url("/events"), { headers, signal });
 			failures = 0;
 			listeners.onOpen();

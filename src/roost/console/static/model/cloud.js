@@ -3,7 +3,7 @@
 
 import { get, pages } from "../api.js";
 import { Store } from "../state.js";
-import { followEvents } from "./live.js";
+import { followEvents, started } from "./live.js";
 
 const INCLUDE = "inventories,usages,traits,aggregates";
 const PAGE_SIZE = 2000;
@@ -92,6 +92,7 @@ export class Cloud extends Store {
 		this.set(this.value + 1);
 		let shownAt = performance.now();
 		try {
+			await started;
 			for await (const page of pages("/resource_providers", { include: INCLUDE, limit: PAGE_SIZE }, "resource_providers")) {
 				for (const provider of page) this._add(provider);
 				if (performance.now() - shownAt > SHOW_EVERY_MILLISECONDS) {

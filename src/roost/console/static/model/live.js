@@ -25,11 +25,18 @@ export function followEvents(follower) {
 	return () => void followers.delete(follower);
 }
 
+/** @type {() => void} */
+let resolveStart = () => undefined;
+
+/** Settled once events are followed, or cannot be: what is read after that changes with events, and misses none. */
+export const started = new Promise((resolve) => (resolveStart = () => resolve(undefined)));
+
 /** Begin, or begin again with another token. */
 export function startStream() {
 	running?.abort();
 	running = new AbortController();
 	const listeners = {
+		onStart: resolveStart,
 		onOpen: () => {
 			live.set({ isOpen: true, since: Date.now(), reason: "", rule: "" });
 			broken = false;
@@ -45,12 +52,8 @@ export function startStream() {
 			const since = broken || !live.value.isOpen ? live.value.since : Date.now();
 			broken = true;
 			live.set({ isOpen: false, since, reason: error.detail, rule: error.rule });
+			resolveStart();
 		},
 	};
 	follow(listeners, running.signal);
-}
-
-export function stopStream() {
-	running?.abort();
-	running = null;
 }
