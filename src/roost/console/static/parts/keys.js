@@ -18,6 +18,7 @@ const KEYS = [
 	["← ↑ → ↓", "Cloud: the next cell; Tree: fold and unfold"],
 	["+ − 0", "Cloud: larger, smaller, all"],
 	["p", "Events: pause, and go on"],
+	["Ctrl V", "Ask: paste a query, a URL, a line of a log or JSON, anywhere on the page"],
 	["Enter", "open what has the focus"],
 	["?", "this list"],
 ];
