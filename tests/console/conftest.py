@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Error, Page, expect
 
@@ -117,7 +118,7 @@ def take_pictures() -> Callable[[Page, str], list[Path]]:
 
 
 class Serve(Protocol):
-    def __call__(self, **options: Any) -> ConsoleServer: ...
+    def __call__(self, *, like: ConsoleServer | None = None, **options: Any) -> ConsoleServer: ...
 
 
 @pytest.fixture(scope="package")
@@ -170,10 +171,24 @@ def large(console_folder: Callable[[str], Path]) -> Iterator[ConsoleServer]:
 
 @pytest.fixture
 def serve(console_folder: Callable[[str], Path]) -> Iterator[Serve]:
-    """Start a service for this test alone; options are those of ConsoleServer."""
+    """Start a service for this test alone; options are those of ConsoleServer.
+
+    It is empty, or has a copy of what another service has: `serve(like=shapes)`.
+    """
     with contextlib.ExitStack() as stack:
 
-        def start(**options: Any) -> ConsoleServer:
-            return stack.enter_context(ConsoleServer(console_folder("own"), **options))
+        def start(*, like: ConsoleServer | None = None, **options: Any) -> ConsoleServer:
+            server = ConsoleServer(console_folder("own"), **options)
+            if like is not None:
+                like.copy_database(server.database)
+            return stack.enter_context(server)
 
         yield start
+
+
+@pytest.fixture
+def cloud(serve: Serve, shapes: ConsoleServer) -> Iterator[tuple[ConsoleServer, httpx.Client]]:
+    """A service for this test alone, with all the shapes, and another client of it."""
+    server = serve(like=shapes)
+    with server.client() as client:
+        yield server, client

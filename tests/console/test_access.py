@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 
 from tests.console.conftest import OpenPage, Serve
 from tests.keystone.stand_in import Keystone, authtoken, token
-from tests.support.console import clouds
 from tests.support.console.server import ConsoleServer
 from tests.support.console.watch import Watch
 from tests.support.headers import HEADERS
@@ -31,14 +30,13 @@ def keystone() -> Iterator[Keystone]:
 
 
 @pytest.fixture
-def guarded(keystone: Keystone, serve: Serve, tmp_path: Path) -> ConsoleServer:
+def guarded(
+    keystone: Keystone, serve: Serve, shapes: ConsoleServer, tmp_path: Path
+) -> ConsoleServer:
     """A service that asks Keystone, with a tree."""
     configuration = tmp_path / "placement.conf"
     configuration.write_text(authtoken(f"{keystone.url}/v3"))
-    server = serve(auth="keystone", config_file=configuration)
-    with server.client() as client:
-        clouds.load_shapes(client)
-    return server
+    return serve(like=shapes, auth="keystone", config_file=configuration)
 
 
 def log_in(page: Page, user: str, password: str = PASSWORD) -> None:

@@ -441,10 +441,9 @@ def test_hostile_names_are_text(open_page, hostile):
     expect(drawer(page).get_by_role("heading", name=clouds.QUOTES)).to_be_visible()
 
 
-def test_a_claim_of_another_client_shows_without_a_reload(open_page, serve):
-    server = serve()
+def test_a_claim_of_another_client_shows_without_a_reload(open_page, serve, shapes):
+    server = serve(like=shapes)
     with server.client() as client:
-        clouds.load_shapes(client)
         page = open_page(ask(server, f"resources=VCPU:20&in_tree={uid('plain-host-2')}"))
         verdict(page, "fits")
         body = {

@@ -152,11 +152,10 @@ def test_groups(open_page, shapes):
     expect(page.locator("#heatmap")).to_have_attribute("aria-label", re.compile("^10 trees"))
 
 
-def test_a_claim_of_another_client_shows_up_without_a_reload(open_page, serve, watch):
+def test_a_claim_of_another_client_shows_up_without_a_reload(open_page, serve, shapes, watch):
     watch.allow("willReadFrequently")
-    server = serve()
+    server = serve(like=shapes)
     with server.client() as client:
-        clouds.load_shapes(client)
         page = open_page(by_name(server, **{"class": "VCPU"}))
         expect(page.locator("#heatmap")).to_have_attribute("aria-label", re.compile("^10 trees"))
         expect(page.get_by_text("live", exact=True)).to_be_visible()
@@ -248,16 +247,14 @@ def test_search_keys_and_theme(open_page, shapes, axe):
     expect(page.get_by_role("option").first).to_contain_text("consumer")
 
 
-def test_the_service_stops_and_starts_again_under_an_open_page(open_page, serve, watch):
+def test_the_service_stops_and_starts_again_under_an_open_page(open_page, serve, shapes, watch):
     watch.allow(
         "ERR_CONNECTION_REFUSED",
         "ERR_INCOMPLETE_CHUNKED_ENCODING",
         "ERR_CONNECTION_RESET",
         "ERR_EMPTY_RESPONSE",
     )
-    server = serve()
-    with server.client() as client:
-        clouds.load_shapes(client)
+    server = serve(like=shapes)
     page = open_page(by_name(server, **{"class": "VCPU"}))
     expect(page.get_by_text("live", exact=True)).to_be_visible()
     server.stop()

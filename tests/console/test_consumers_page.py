@@ -41,15 +41,6 @@ def claim(client, consumer: str, amounts, project: str = "shop") -> None:
     client.put(f"/allocations/{uid(consumer)}", json=body).raise_for_status()
 
 
-@pytest.fixture
-def cloud(serve):
-    """A service of its own, with the shapes and another client."""
-    server = serve()
-    with server.client() as client:
-        clouds.load_shapes(client)
-        yield server, client
-
-
 class TestList:
     def test_consumers_with_what_they_hold_and_where(self, open_page, shapes, axe, take_pictures):
         page = open_page(f"{shapes.console}consumers")
@@ -95,10 +86,9 @@ class TestList:
         expect(page).to_have_url(re.compile("project=research"))
         expect(rows(page)).to_have_count(2)
 
-    def test_more_are_read_on_demand(self, open_page, serve):
-        server = serve()
+    def test_more_are_read_on_demand(self, open_page, serve, shapes):
+        server = serve(like=shapes)
         with server.client() as client:
-            clouds.load_shapes(client)
             inventory = {"inventories": {"CUSTOM_DEVICE": {"total": 1000}}}
             body = {**inventory, "resource_provider_generation": 0}
             url = f"/resource_providers/{uid('empty-host')}/inventories"

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.console import clouds
@@ -10,15 +9,6 @@ from tests.support.names import uid
 
 HOST = "plain-host-2"
 CONSUMER = uid("events-consumer")
-
-
-@pytest.fixture
-def cloud(serve):
-    """A service of its own, with the shapes and another client."""
-    server = serve()
-    with server.client() as client:
-        clouds.load_shapes(client)
-        yield server, client
 
 
 def claim(client, host: str = HOST, amount: int = 2, consumer: str = CONSUMER) -> None:

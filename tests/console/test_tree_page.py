@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.support import world
 from tests.support.console import clouds
+from tests.support.console.server import ConsoleServer
 from tests.support.names import uid
 from tests.support.world import provider
 
@@ -50,15 +51,6 @@ def claim(client, consumer: str, amounts) -> None:
         "consumer_type": "INSTANCE",
     }
     client.put(f"/allocations/{uid(consumer)}", json=body).raise_for_status()
-
-
-@pytest.fixture
-def cloud(serve):
-    """A service of its own, with the shapes and another client."""
-    server = serve()
-    with server.client() as client:
-        clouds.load_shapes(client)
-        yield server, client
 
 
 class TestTree:
@@ -254,9 +246,9 @@ class TestLive:
 
 
 class TestLarge:
-    @pytest.fixture
-    def wide(self, serve):
-        server = serve()
+    @pytest.fixture(scope="class")
+    @classmethod
+    def wide(cls, console_folder):
         plans = [provider("big", {"MEMORY_MB": 262_144})]
         for node in range(NODES):
             numa = f"big-numa{node}"
@@ -265,10 +257,11 @@ class TestLarge:
                 provider(f"{numa}-pf{port}", {"SRIOV_NET_VF": 16}, parent=numa)
                 for port in range(PORTS_IN_NODE)
             ]
-        with server.client() as client:
-            world.load(world.build(*plans), client)
-            claim(client, "server", {"big-numa1-pf3": {"SRIOV_NET_VF": 2}})
-        return server
+        with ConsoleServer(console_folder("wide")) as server:
+            with server.client() as client:
+                world.load(world.build(*plans), client)
+                claim(client, "server", {"big-numa1-pf3": {"SRIOV_NET_VF": 2}})
+            yield server
 
     def test_hundreds_of_providers_are_folded_first(self, open_page, wide, axe):
         page = open_page(address(wide, "big", consumer=uid("server")))
@@ -326,14 +319,12 @@ class TestConditions:
         expect(page.get_by_role("button", name="try again")).to_be_visible()
 
     def test_who_may_not_list_consumers_sees_the_tree_and_the_rule(
-        self, open_page, serve, watch, tmp_path
+        self, open_page, serve, shapes, watch, tmp_path
     ):
         watch.allow("status of 403")
         rules = tmp_path / "policy.yaml"
         rules.write_text('"placement:allocations:list": "!"\n')
-        server = serve(environment={"OS_OSLO_POLICY__POLICY_FILE": str(rules)})
-        with server.client() as client:
-            clouds.load_shapes(client)
+        server = serve(like=shapes, environment={"OS_OSLO_POLICY__POLICY_FILE": str(rules)})
         page = open_page(address(server, HOST))
         expect(lines(page)).to_have_count(8)
         expect(page.get_by_role("alert")).to_contain_text("placement:allocations:list")

@@ -1,5 +1,7 @@
 """`roost serve` with the console."""
 
+import contextlib
+import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -21,8 +23,9 @@ class ConsoleServer(RoostServer):
         arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
+        self.database = folder / "roost.db"
         super().__init__(
-            f"sqlite:///{folder / 'roost.db'}",
+            f"sqlite:///{self.database}",
             folder,
             auth=auth,
             config_file=config_file,
@@ -34,6 +37,14 @@ class ConsoleServer(RoostServer):
     def client(self) -> httpx.Client:
         """Another client of the same service."""
         return httpx.Client(base_url=self.url, headers=HEADERS, timeout=60)
+
+    def copy_database(self, path: Path) -> None:
+        """Copy what is stored now, also while the service runs."""
+        with (
+            contextlib.closing(sqlite3.connect(self.database)) as source,
+            contextlib.closing(sqlite3.connect(path)) as target,
+        ):
+            source.backup(target)
 
     def restart(self) -> None:
         """Stop the service and start it again at the same address, with the same database."""
