@@ -68,6 +68,23 @@ def test_a_password_opens_the_console(
     expect(page).to_have_url(re.compile("class=VCPU"))
 
 
+def test_every_page_with_keystone(open_page: OpenPage, guarded: ConsoleServer) -> None:
+    page = open_page(f"{guarded.console}service")
+    log_in(page, "alice")
+    # The token is gone with a reload, so the pages are reached by their links.
+    for name in ("Service", "Cloud", "Ask", "Consumers", "Events"):
+        page.get_by_role("navigation").get_by_role("link", name=name).click()
+        expect(page).to_have_title(f"{name} · roost")
+        expect(page.get_by_text("live", exact=True)).to_be_visible()
+        expect(page.locator(".loading")).to_have_count(0)
+        expect(page.get_by_role("alert")).to_have_count(0)
+    page.keyboard.press("/")
+    page.keyboard.type("numa-host-1")
+    expect(page.get_by_role("option").first).to_contain_text("numa-host-1")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("treeitem").first).to_be_visible()
+
+
 def test_a_token_can_be_pasted_and_ends(
     open_page: OpenPage, guarded: ConsoleServer, keystone: Keystone, watch: Watch
 ) -> None:
