@@ -14,7 +14,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from roost.cli.demo import data_centre, workload
+from roost.cli.demo import data_centre, visitors, workload
 from roost.cli.demo.data_centre import BY_NAME, BY_UUID, PROVIDERS, RACKS
 from roost.cli.demo.printing import NO_PLACE
 from roost.cli.demo.workload import CONSUMERS
@@ -240,9 +240,19 @@ def test_visitors_come_until_ctrl_c(
             before = found.position
         terminal.interrupt()
         assert terminal.wait() == 0
-    visitors = client.consumers(project_id=workload.VISITOR.project)
-    assert list(visitors) == []
+    assert list(client.consumers(project_id=workload.VISITOR.project)) == []
     assert roost("demo").startswith("The demo is already there")
+
+
+def test_a_visitor_that_another_one_has_brought_is_skipped(client: Client, loaded: None) -> None:
+    """As when two of them run."""
+    visitor = workload.VISITORS[0]
+    try:
+        while not visitors._claim(client, visitor):
+            pass  # a host may be full
+        assert not visitors._claim(client, visitor)
+    finally:
+        visitors._release(client, visitor)
 
 
 # ---------------------------------------------------------------------------------------------

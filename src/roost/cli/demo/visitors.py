@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from roost.cli.demo import data_centre
 from roost.cli.demo.workload import VISITOR, VISITORS
-from roost.client import Client, NoCandidates, NotFound
+from roost.client import Client, Conflict, NotFound
 
 PAUSE_SECONDS = 0.5
 
@@ -55,8 +55,8 @@ def _claim(client: Client, visitor: str) -> bool:
             project_id=VISITOR.project,
             user_id=VISITOR.user,
         )
-    except NoCandidates:
-        # The host is full.
+    except Conflict:
+        # The host is full, or a second `--live` was faster.
         return False
     return True
 
