@@ -205,11 +205,16 @@ def test_hostile_names_are_text(open_page, hostile):
     page = open_page(f"{hostile.console}cloud?group=none&sort=name")
     expect(page.locator("#heatmap")).to_have_attribute("aria-label", re.compile("^8 trees"))
     page.locator("#heatmap").focus()
-    shown = set()
+    shown = [""]
     for _ in clouds.HOSTILE_NAMES:
         page.keyboard.press("ArrowRight")
-        shown.add(page.locator(".hover .name").inner_text())
-    assert shown == set(clouds.HOSTILE_NAMES)
+        found = page.wait_for_function(
+            "(before) => { const text = document.querySelector('.hover .name')?.textContent;"
+            " return text !== before && text; }",
+            arg=shown[-1],
+        )
+        shown.append(found.json_value())
+    assert set(shown[1:]) == set(clouds.HOSTILE_NAMES)
 
 
 def test_ten_thousand_hosts(open_page, large):

@@ -26,7 +26,7 @@ VERSIONS = [each.removeprefix(PREFIX) for each in PROJECT["classifiers"] if PREF
 RUNNING = "{}.{}".format(*sys.version_info)
 
 # An environment that is there already is used again.
-INSTALL_SECONDS_MAX = 300
+INSTALL_SECONDS_MAX = 900
 
 HOST, CONSUMER = uid("host"), uid("consumer")
 

@@ -22,7 +22,7 @@ AGGREGATES = ("A", "B", "C")
 SUFFIXES = ("1", "2", "3")
 
 # How many cases a test tries; raise it to search longer.
-EXAMPLE_COUNT = int(os.environ.get("ROOST_EXAMPLES", "250"))
+EXAMPLE_COUNT = int(os.environ.get("ROOST_EXAMPLES", "150"))
 
 # Slots of a request; the oracle tries each provider for each of them.
 SLOT_COUNT_MAX = 4

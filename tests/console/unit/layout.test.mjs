@@ -15,7 +15,7 @@ for (const [width, size, ...sizes] of [[300, 24, 7], [300, 8, 40, 3, 1, 90], [10
 	test(`each of ${sizes} cells of ${size} is found at its own place, ${width} wide`, () => {
 		const layout = layOut(groupsOf(...sizes), width, size, measure);
 		const taken = new Set();
-		for (const row of layout.placeOf.keys()) {
+		for (let row = 0; row < layout.count; row++) {
 			const [x, y] = cornerOf(layout, row);
 			assert.equal(rowAt(layout, x, y), row);
 			assert.equal(rowAt(layout, x + layout.cell.width - 1, y + layout.cell.height - 1), row);

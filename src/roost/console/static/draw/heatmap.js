@@ -8,7 +8,10 @@ const FLASH_MILLISECONDS = 700;
 
 /** @typedef {import("./layout.js").Layout} Layout */
 /** @typedef {{background: string, text: string, line: string, focus: string, flash: string}} Theme */
-/** @typedef {{level: number, isDisabled: boolean}} Cell */
+/**
+ * What a cell shows, by its row. `level` comes first; `forget` says that the row has changed.
+ * @typedef {{level: (row: number) => number, isDisabled: (row: number) => boolean, forget: (row: number) => void}} CellOf
+ */
 /** @typedef {{left: number, top: number, width: number, height: number}} Box in pixels of the device */
 
 /** @param {number[]} colour */
@@ -23,8 +26,8 @@ export class HeatMap {
 		this._context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
 		/** @type {Layout} */
 		this.layout = layOut([], 1, 1, () => 0);
-		/** @type {(row: number) => Cell} */
-		this.cellOf = () => ({ level: HOLLOW, isDisabled: false });
+		/** @type {CellOf} */
+		this.cellOf = { level: () => HOLLOW, isDisabled: () => false, forget: () => undefined };
 		/** @type {(row: number) => [string, string]} what a cell says that has room for a name and a number */
 		this.textOf = () => ["", ""];
 		/** @type {Theme} */
@@ -124,7 +127,7 @@ export class HeatMap {
 				for (let place = first * block.columns; place < end; place++) {
 					const x = block.x + (place % block.columns) * layout.pitch.width;
 					const y = block.y + layout.top + Math.floor(place / block.columns) * layout.pitch.height - this.scrollTop;
-					this._fill(this._box(x, y), this.cellOf(rows[place]));
+					this._fill(this._box(x, y), rows[place]);
 					if (layout.isNamed) named.push(rows[place]);
 				}
 			}
@@ -141,7 +144,7 @@ export class HeatMap {
 		const [x, y] = [corner[0], corner[1] - this.scrollTop];
 		if (y < -this.layout.pitch.height || y > this.height) return;
 		const box = this._box(x, y);
-		this._fill(box, this.cellOf(row));
+		this._fill(box, row);
 		// Two more pixels: the outline of a cell that was selected lies around it.
 		this._context.putImageData(/** @type {ImageData} */ (this._image), 0, 0, box.left - 2, box.top - 2, box.width + 4, box.height + 4);
 		if (this.layout.isNamed) this._paintText(row);
@@ -154,27 +157,29 @@ export class HeatMap {
 		return { left: Math.round(x * scale), top: Math.round(y * scale), width: Math.round(width * scale), height: Math.round(height * scale) };
 	}
 
-	/** @param {Box} box @param {Cell} cell */
-	_fill(box, { level, isDisabled }) {
+	/** @param {Box} box @param {number} row of the cell */
+	_fill(box, row) {
+		const level = this.cellOf.level(row);
+		const isDisabled = this.cellOf.isDisabled(row);
 		const { width, height } = this.canvas;
 		const background = parse(this.theme.background);
-		const line = parse(this.theme.line);
+		const border = parse(this.theme.line);
 		const colour = level === HOLLOW ? background : PACKED[level];
 		const right = Math.min(box.left + box.width, width);
 		const from = Math.max(box.top, 0);
 		const to = Math.min(box.top + box.height, height);
 		const pixels = this._pixels;
-		for (let row = from; row < to; row++) {
-			const start = row * width;
+		for (let line = from; line < to; line++) {
+			const start = line * width;
 			if (level !== HOLLOW && !isDisabled) {
 				pixels.fill(colour, start + box.left, start + right);
 				continue;
 			}
-			const isEdge = row === box.top || row === box.top + box.height - 1;
+			const isEdge = line === box.top || line === box.top + box.height - 1;
 			for (let column = box.left; column < right; column++) {
 				const isBorder = isEdge || column === box.left || column === box.left + box.width - 1;
-				const isStripe = isDisabled && (column - box.left + row - box.top) % 4 < 2;
-				pixels[start + column] = isStripe ? background : isBorder && level === HOLLOW ? line : colour;
+				const isStripe = isDisabled && (column - box.left + line - box.top) % 4 < 2;
+				pixels[start + column] = isStripe ? background : isBorder && level === HOLLOW ? border : colour;
 			}
 		}
 	}
@@ -183,7 +188,8 @@ export class HeatMap {
 	_paintText(row) {
 		const corner = cornerOf(this.layout, row);
 		if (!corner) return;
-		const { level, isDisabled } = this.cellOf(row);
+		const level = this.cellOf.level(row);
+		const isDisabled = this.cellOf.isDisabled(row);
 		const [red, green, blue] = level === HOLLOW ? [255, 255, 255] : COLOURS[level];
 		const isLight = 0.3 * red + 0.59 * green + 0.11 * blue > 125;
 		const context = this._context;

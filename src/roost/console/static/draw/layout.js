@@ -12,9 +12,10 @@ const NAMED_WIDTH = 116;
 /** @typedef {{group: Group, x: number, y: number, columns: number, width: number, height: number}} Block */
 /** @typedef {{y: number, height: number, blocks: Block[]}} Shelf */
 /** @typedef {{width: number, height: number}} Size */
+/** @typedef {{blocks: Block[], block: Int32Array, place: Int32Array}} Places the number of the block of each row, and its place there; -1: it has none */
 /**
- * @typedef {{shelves: Shelf[], height: number, cell: Size, pitch: Size, isNamed: boolean, top: number, placeOf: Map<number, [Block, number]>}} Layout
- *   `pitch`: a cell and the gap beside it; `top`: the height of labels; `placeOf`: where each row is, by its number
+ * @typedef {{shelves: Shelf[], count: number, height: number, cell: Size, pitch: Size, isNamed: boolean, top: number, places: Places | null}} Layout
+ *   `count`: how many cells; `pitch`: a cell and the gap beside it; `top`: the height of labels; `places`: made when first asked for
  */
 
 /**
@@ -33,8 +34,7 @@ export function layOut(groups, width, size, measure) {
 	const most = Math.max(1, Math.floor(width / pitch.width));
 	/** @type {Shelf[]} */
 	const shelves = [];
-	/** @type {Layout["placeOf"]} */
-	const placeOf = new Map();
+	let total = 0;
 	let shelf = /** @type {Shelf | null} */ (null);
 	let x = 0;
 	for (const group of groups) {
@@ -54,9 +54,37 @@ export function layOut(groups, width, size, measure) {
 		shelf.blocks.push(block);
 		shelf.height = Math.max(shelf.height, block.height);
 		x += block.width + GROUP_GAP;
-		group.rows.forEach((row, place) => placeOf.set(row, [block, place]));
+		total += count;
 	}
-	return { shelves, height: shelf ? shelf.y + shelf.height : 0, cell, pitch, isNamed, top, placeOf };
+	return { shelves, count: total, height: shelf ? shelf.y + shelf.height : 0, cell, pitch, isNamed, top, places: null };
+}
+
+/**
+ * The block of a row and its place there. Zooming through sizes needs none of them, so they are not made before.
+ * @param {Layout} layout
+ * @param {number} row
+ * @returns {[Block, number] | null}
+ */
+function placeOf(layout, row) {
+	layout.places ??= makePlaces(layout);
+	const { blocks, block, place } = layout.places;
+	return row >= 0 && row < block.length && block[row] >= 0 ? [blocks[block[row]], place[row]] : null;
+}
+
+/** @param {Layout} layout @returns {Places} */
+function makePlaces(layout) {
+	const blocks = layout.shelves.flatMap((shelf) => shelf.blocks);
+	let last = -1;
+	for (const { group } of blocks) for (const row of group.rows) if (row > last) last = row;
+	const block = new Int32Array(last + 1).fill(-1);
+	const place = new Int32Array(last + 1);
+	blocks.forEach(({ group }, number) =>
+		group.rows.forEach((row, at) => {
+			block[row] = number;
+			place[row] = at;
+		}),
+	);
+	return { blocks, block, place };
 }
 
 /**
@@ -66,7 +94,7 @@ export function layOut(groups, width, size, measure) {
  * @returns {[number, number] | null}
  */
 export function cornerOf(layout, row) {
-	const found = layout.placeOf.get(row);
+	const found = placeOf(layout, row);
 	if (!found) return null;
 	const [block, place] = found;
 	return [block.x + (place % block.columns) * layout.pitch.width, block.y + layout.top + Math.floor(place / block.columns) * layout.pitch.height];
@@ -111,14 +139,14 @@ export function shelfAt(layout, y) {
  * @param {"ArrowLeft" | "ArrowRight" | "ArrowUp" | "ArrowDown"} key
  */
 export function neighbour(layout, row, key) {
-	const found = layout.placeOf.get(row);
+	const found = placeOf(layout, row);
 	if (!found) return layout.shelves[0]?.blocks[0]?.group.rows[0] ?? -1;
 	const [block, place] = found;
 	if (key === "ArrowLeft" || key === "ArrowRight") {
 		const rows = block.group.rows;
 		const next = place + (key === "ArrowLeft" ? -1 : 1);
 		if (rows[next] !== undefined) return rows[next];
-		const blocks = layout.shelves.flatMap((shelf) => shelf.blocks);
+		const { blocks } = /** @type {Places} */ (layout.places);
 		const other = blocks[blocks.indexOf(block) + (key === "ArrowLeft" ? -1 : 1)];
 		return other ? other.group.rows[key === "ArrowLeft" ? other.group.rows.length - 1 : 0] : row;
 	}

@@ -95,18 +95,27 @@ function Resources({ request, group, edit }) {
 		<span class="field-values">
 			${resources.map((each, position) => html`<span class="resource" key=${each.name}>
 				<span class="name" title=${each.name}>${each.name}</span>
-				<input type="text" inputmode="numeric" class="amount mono" id=${amountId(suffix, each.name)} value=${each.amount} aria-label=${`amount of ${each.name}`} size=${Math.max(3, each.amount.length)}
-					autocomplete="off" onInput=${(/** @type {any} */ event) => {
-						const amount = event.target.value.trim();
-						// Nothing is asked with an empty amount: somebody is about to type one.
-						if (amount) change(resources.map((other, at) => (at === position ? { ...other, amount } : other)), `${suffix} ${each.name}`);
-					}} onBlur=${(/** @type {any} */ event) => (event.target.value ||= each.amount)} onKeyDown=${step} />
+				<${AmountInput} id=${amountId(suffix, each.name)} name=${each.name} amount=${each.amount}
+					onChange=${(/** @type {string} */ amount) => change(resources.map((other, at) => (at === position ? { ...other, amount } : other)), `${suffix} ${each.name}`)} />
 				<${SplitButton} request=${request} group=${group} name=${each.name} edit=${edit} />
 				<button type="button" class="remove" aria-label=${`remove ${each.name}`} title="remove" onClick=${() => change(resources.filter((_, at) => at !== position))}>✕</button>
 			</span>`)}
 			<${AddText} label=${`add resource class${suffix && ` of ${suffix}`}`} placeholder="+ class" list="ask-classes" known=${classes} onAdd=${add} id=${`group${suffix}-class`} />
 		</span>
 	</div>`;
+}
+
+/** @param {{id: string, name: string, amount: string, onChange: (amount: string) => void}} props */
+function AmountInput({ id, name, amount, onChange }) {
+	// Nothing is asked with an empty amount: somebody is about to type one, while answers to the old one arrive.
+	const [isEmpty, setEmpty] = useState(false);
+	const type = (/** @type {any} */ event) => {
+		const typed = event.target.value.trim();
+		setEmpty(!typed);
+		if (typed) onChange(typed);
+	};
+	return html`<input type="text" inputmode="numeric" class="amount mono" id=${id} value=${isEmpty ? "" : amount} aria-label=${`amount of ${name}`}
+		size=${Math.max(3, amount.length)} autocomplete="off" onInput=${type} onBlur=${() => setEmpty(false)} onKeyDown=${step} />`;
 }
 
 /** @param {string} suffix @param {string} name */

@@ -35,6 +35,28 @@ export function fittingSize(groups, width, height) {
 	return [...SIZES].reverse().find((size) => layOut(groups, width, size, measure).height <= height) ?? CELL_MIN;
 }
 
+const UNKNOWN = 255;
+
+/**
+ * What each cell shows, worked out once: all of them may be in sight, in every frame.
+ * @param {string} resourceClass
+ * @returns {import("../../draw/heatmap.js").CellOf}
+ */
+function rememberCells(resourceClass) {
+	const levels = new Uint8Array(cloud.trees.length).fill(UNKNOWN);
+	const disabled = new Uint8Array(cloud.trees.length);
+	const look = (/** @type {number} */ row) => {
+		const { used, capacity, isOver } = fullness(cloud, row, resourceClass);
+		levels[row] = levelOf(used, capacity, isOver);
+		disabled[row] = cloud.trees[row].length && cloud.rootOf(row).traits.includes(DISABLED) ? 1 : 0;
+	};
+	return {
+		level: (row) => (levels[row] === UNKNOWN && look(row), levels[row]),
+		isDisabled: (row) => disabled[row] === 1,
+		forget: (row) => void (levels[row] = UNKNOWN),
+	};
+}
+
 function readTheme() {
 	const style = getComputedStyle(document.documentElement);
 	const value = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
@@ -68,6 +90,8 @@ export function CloudMap({ groups, resourceClass, selected, size }) {
 	}, [groups, room, size]);
 	const layout = useMemo(() => layOut(groups, room.width, cell, measure), [groups, room.width, cell]);
 
+	const cells = useMemo(() => rememberCells(resourceClass), [cloud.value, resourceClass]);
+
 	useLayoutEffect(() => {
 		const element = /** @type {HTMLDivElement} */ (scroller.current);
 		const drawn = new HeatMap(/** @type {HTMLCanvasElement} */ (canvas.current));
@@ -75,6 +99,7 @@ export function CloudMap({ groups, resourceClass, selected, size }) {
 		const observer = new ResizeObserver(() => setRoom({ width: element.clientWidth, height: element.clientHeight }));
 		observer.observe(element);
 		const changed = (/** @type {number} */ row) => {
+			drawn.cellOf.forget(row);
 			drawn.drawRow(row, true);
 			if (row === drawn.hovered) redraw((count) => count + 1);
 		};
@@ -95,18 +120,14 @@ export function CloudMap({ groups, resourceClass, selected, size }) {
 		drawn.theme = readTheme();
 		drawn.layout = layout;
 		drawn.selected = selectedRow;
-		drawn.cellOf = (row) => {
-			const { used, capacity, isOver } = fullness(cloud, row, resourceClass);
-			const root = cloud.trees[row].length ? cloud.rootOf(row) : null;
-			return { level: levelOf(used, capacity, isOver), isDisabled: root !== null && root.traits.includes(DISABLED) };
-		};
+		drawn.cellOf = cells;
 		drawn.textOf = (row) => {
 			const { used, capacity } = fullness(cloud, row, resourceClass);
 			return [cloud.names[row], capacity > 0 || used > 0 ? formatShare(used, capacity) : "–"];
 		};
 		if (drawn.width !== room.width || drawn.height !== room.height) drawn.resize(room.width, room.height);
 		else drawn.draw();
-	}, [layout, room, resourceClass, selectedRow, theme.value]);
+	}, [layout, room, cells, selectedRow, theme.value]);
 
 	const zoom = (/** @type {number} */ step) => {
 		const next = SIZES[SIZES.indexOf(cell) + step];
@@ -190,7 +211,7 @@ export function CloudMap({ groups, resourceClass, selected, size }) {
 		<div class="scroller" ref=${scroller} onScroll=${scroll}>
 			<div class="spacer" style=${{ height: `${layout.height}px` }}></div>
 			<canvas id="heatmap" ref=${canvas} tabindex="0" role="application" aria-roledescription="heat map"
-				aria-label=${`${formatNumber(layout.placeOf.size)} trees; arrow keys go from cell to cell, Enter opens one`}
+				aria-label=${`${formatNumber(layout.count)} trees; arrow keys go from cell to cell, Enter opens one`}
 				style=${{ width: `${room.width}px`, height: `${room.height}px` }}
 				onPointerMove=${move} onPointerLeave=${() => aim(-1)} onClick=${click} onKeyDown=${press} onBlur=${() => aim(-1)}></canvas>
 		</div>
