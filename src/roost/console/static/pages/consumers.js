@@ -6,10 +6,10 @@ import { Choice, Page, TextChoice } from "../parts/page.js";
 import { formatNumber } from "../parts/values.js";
 import { change, go } from "../state.js";
 import { html, useMemo, useRef } from "../vendor/preact.js";
-import { AuditChoice, NoReport, useAudit, useDrop } from "./consumers_audit.js";
-import { ConsumerDetails } from "./consumers_details.js";
-import { ConsumerTable } from "./consumers_table.js";
-import { readConsumers, useReloading } from "./tree_reading.js";
+import { AuditChoice, NoReport, useAudit, useDrop } from "./consumers/audit.js";
+import { ConsumerDetails } from "./consumers/details.js";
+import { ConsumerTable } from "./consumers/table.js";
+import { readConsumers, useReloading } from "./tree/reading.js";
 
 /** @typedef {import("../model/consumers.js").Consumer} Consumer */
 

@@ -9,11 +9,11 @@ import { ProviderTree, TreeHeader } from "../parts/provider_tree.js";
 import { Uuid, formatNumber } from "../parts/values.js";
 import { change, link } from "../state.js";
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
-import { CONSUMERS_STEP, TreeConsumers, usePicked } from "./tree_consumers.js";
-import { ProviderDetails } from "./tree_provider.js";
-import { readBorrowers, readConsumers, readLenders, readTree, useReloading } from "./tree_reading.js";
-import { Borrowers, Lenders, RAILS_MAX, lendingAggregates } from "./tree_sharing.js";
-import { TreeStart } from "./tree_start.js";
+import { CONSUMERS_STEP, TreeConsumers, usePicked } from "./tree/consumers.js";
+import { ProviderDetails } from "./tree/provider.js";
+import { readBorrowers, readConsumers, readLenders, readTree, useReloading } from "./tree/reading.js";
+import { Borrowers, Lenders, RAILS_MAX, lendingAggregates } from "./tree/sharing.js";
+import { TreeStart } from "./tree/start.js";
 
 /** @typedef {import("../model/tree.js").Provider} Provider */
 

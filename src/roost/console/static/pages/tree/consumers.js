@@ -1,15 +1,15 @@
 // The consumers of a tree: a list to pick from, and what the picked one holds.
 
-import { get } from "../api.js";
-import { holds } from "../model/consumers.js";
-import { Failed, Loading, useReading } from "../parts/conditions.js";
-import { Uuid, formatAge, formatAmount, formatNumber } from "../parts/values.js";
-import { change, link } from "../state.js";
-import { html, useRef } from "../vendor/preact.js";
-import { readNames } from "./tree_reading.js";
+import { get } from "../../api.js";
+import { holds } from "../../model/consumers.js";
+import { Failed, Loading, useReading } from "../../parts/conditions.js";
+import { Uuid, formatAge, formatAmount, formatNumber } from "../../parts/values.js";
+import { change, link } from "../../state.js";
+import { html, useRef } from "../../vendor/preact.js";
+import { readNames } from "./reading.js";
 
-/** @typedef {import("../model/tree.js").Provider} Provider */
-/** @typedef {import("../model/consumers.js").Consumer} Consumer */
+/** @typedef {import("../../model/tree.js").Provider} Provider */
+/** @typedef {import("../../model/consumers.js").Consumer} Consumer */
 /** @typedef {{uuid: string, consumer: Consumer | null, isLoading: boolean, error: unknown}} Picked */
 
 export const CONSUMERS_STEP = 500;

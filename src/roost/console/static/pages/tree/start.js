@@ -1,12 +1,12 @@
 // The page Tree without a tree: how to get to one.
 
-import { get } from "../api.js";
-import { Empty, Failed, Loading, useReading } from "../parts/conditions.js";
-import { Page } from "../parts/page.js";
-import { ProviderLink } from "../parts/values.js";
-import { compareNames } from "../model/tree.js";
-import { link } from "../state.js";
-import { html } from "../vendor/preact.js";
+import { get } from "../../api.js";
+import { Empty, Failed, Loading, useReading } from "../../parts/conditions.js";
+import { Page } from "../../parts/page.js";
+import { ProviderLink } from "../../parts/values.js";
+import { compareNames } from "../../model/tree.js";
+import { link } from "../../state.js";
+import { html } from "../../vendor/preact.js";
 
 const ROOTS_MAX = 50;
 /** Of so many providers the roots are looked for. */
@@ -18,7 +18,7 @@ const PROVIDERS_MAX = 500;
  * @returns {Promise<{roots: {uuid: string, name: string}[], isAll: boolean}>}
  */
 async function readRoots(signal) {
-	/** @type {{resource_providers: import("../model/tree.js").Provider[], next?: string}} */
+	/** @type {{resource_providers: import("../../model/tree.js").Provider[], next?: string}} */
 	const answer = await get("/resource_providers", { limit: PROVIDERS_MAX }, { signal });
 	const roots = answer.resource_providers.filter((each) => each.parent_provider_uuid === null);
 	const shown = roots.slice(0, ROOTS_MAX).sort((one, other) => compareNames(one.name, other.name));

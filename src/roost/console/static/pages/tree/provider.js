@@ -1,11 +1,11 @@
 // The details of one provider.
 
-import { capacityOf, sortClasses } from "../model/tree.js";
-import { Chip, Uuid, Word, formatNumber } from "../parts/values.js";
-import { link } from "../state.js";
-import { html } from "../vendor/preact.js";
+import { capacityOf, sortClasses } from "../../model/tree.js";
+import { Chip, Uuid, Word, formatNumber } from "../../parts/values.js";
+import { link } from "../../state.js";
+import { html } from "../../vendor/preact.js";
 
-/** @typedef {import("../model/tree.js").Provider} Provider */
+/** @typedef {import("../../model/tree.js").Provider} Provider */
 
 /** Without a limit, the unit is as large as the service's numbers go. */
 const UNLIMITED = 2147483647;

@@ -1,13 +1,13 @@
 // Who lends to a tree, and to whom the tree lends.
 
-import { Bar } from "../draw/bars.js";
-import { classesOf, levelOf } from "../model/tree.js";
-import { Failed } from "../parts/conditions.js";
-import { Chip, ProviderLink, Word, formatNumber } from "../parts/values.js";
-import { link } from "../state.js";
-import { html } from "../vendor/preact.js";
+import { Bar } from "../../draw/bars.js";
+import { classesOf, levelOf } from "../../model/tree.js";
+import { Failed } from "../../parts/conditions.js";
+import { Chip, ProviderLink, Word, formatNumber } from "../../parts/values.js";
+import { link } from "../../state.js";
+import { html } from "../../vendor/preact.js";
 
-/** @typedef {import("../model/tree.js").Provider} Provider */
+/** @typedef {import("../../model/tree.js").Provider} Provider */
 
 /** So many lines are drawn at the side; further aggregates are only named. */
 export const RAILS_MAX = 4;
@@ -25,7 +25,7 @@ export function lendingAggregates(lenders, providers) {
 
 /**
  * The lenders stand above the tree; from each a line runs down to the providers that share an aggregate with it.
- * @param {{lenders: Provider[], error: unknown, rails: string[], classes: string[] | null, marks: import("../model/tree.js").Amounts, providers: Provider[]}} props
+ * @param {{lenders: Provider[], error: unknown, rails: string[], classes: string[] | null, marks: import("../../model/tree.js").Amounts, providers: Provider[]}} props
  */
 export function Lenders({ lenders, error, rails, classes, marks, providers }) {
 	if (error) return html`<${Failed} error=${error} />`;

@@ -1,18 +1,18 @@
 // The details of one consumer: who it is, and all that it holds, drawn on its trees.
 
-import { SERVICE_URL, get } from "../api.js";
-import { holds, marksOf } from "../model/consumers.js";
-import { withAncestors } from "../model/tree.js";
-import { Command, Failed, Loading, useReading } from "../parts/conditions.js";
-import { ProviderTree } from "../parts/provider_tree.js";
-import { Chip, Uuid, Word, formatAge, formatNumber } from "../parts/values.js";
-import { link } from "../state.js";
-import { html } from "../vendor/preact.js";
-import { amountsText } from "./tree_consumers.js";
-import { PARTS, useReloading } from "./tree_reading.js";
+import { SERVICE_URL, get } from "../../api.js";
+import { holds, marksOf } from "../../model/consumers.js";
+import { withAncestors } from "../../model/tree.js";
+import { Command, Failed, Loading, useReading } from "../../parts/conditions.js";
+import { ProviderTree } from "../../parts/provider_tree.js";
+import { Chip, Uuid, Word, formatAge, formatNumber } from "../../parts/values.js";
+import { link } from "../../state.js";
+import { html } from "../../vendor/preact.js";
+import { amountsText } from "../tree/consumers.js";
+import { PARTS, useReloading } from "../tree/reading.js";
 
-/** @typedef {import("../model/consumers.js").Consumer} Consumer */
-/** @typedef {import("../model/tree.js").Provider} Provider */
+/** @typedef {import("../../model/consumers.js").Consumer} Consumer */
+/** @typedef {import("../../model/tree.js").Provider} Provider */
 
 const TREES_MAX = 12;
 /** Of so many consumers of a provider the one is looked for, to learn its times. */

@@ -1,13 +1,13 @@
 // The report of an audit. It is read in the browser and goes nowhere.
 
-import { parseReport } from "../model/consumers.js";
-import { Command } from "../parts/conditions.js";
-import { formatNumber } from "../parts/values.js";
-import { Store, change, useStore } from "../state.js";
-import { html, useEffect, useState } from "../vendor/preact.js";
-import { addNames } from "./consumers_names.js";
+import { parseReport } from "../../model/consumers.js";
+import { Command } from "../../parts/conditions.js";
+import { formatNumber } from "../../parts/values.js";
+import { Store, change, useStore } from "../../state.js";
+import { html, useEffect, useState } from "../../vendor/preact.js";
+import { addNames } from "./names.js";
 
-/** @typedef {import("../model/consumers.js").AuditReport} AuditReport */
+/** @typedef {import("../../model/consumers.js").AuditReport} AuditReport */
 /** @typedef {{report: AuditReport | null, problem: string, take: (file: File) => void, drop: () => void}} Audit */
 
 const NOT_KEPT = "The report stays in this tab: nothing is sent anywhere, and loading the page again forgets it.";

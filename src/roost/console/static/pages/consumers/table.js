@@ -1,16 +1,16 @@
 // Consumers in a table: a column for each class, so that amounts stand below each other.
 
-import { Strip } from "../draw/bars.js";
-import { GROUPINGS, changedAt, groupConsumers, holds, largest } from "../model/consumers.js";
-import { sortClasses } from "../model/tree.js";
-import { Chip, formatAge, formatAmount, formatNumber } from "../parts/values.js";
-import { address, change, link } from "../state.js";
-import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
-import { treesOf, usePlaces } from "./consumers_names.js";
-import { amountsText } from "./tree_consumers.js";
+import { Strip } from "../../draw/bars.js";
+import { GROUPINGS, changedAt, groupConsumers, holds, largest } from "../../model/consumers.js";
+import { sortClasses } from "../../model/tree.js";
+import { Chip, formatAge, formatAmount, formatNumber } from "../../parts/values.js";
+import { address, change, link } from "../../state.js";
+import { html, useEffect, useMemo, useRef, useState } from "../../vendor/preact.js";
+import { treesOf, usePlaces } from "./names.js";
+import { amountsText } from "../tree/consumers.js";
 
-/** @typedef {import("../model/consumers.js").Consumer} Consumer */
-/** @typedef {import("../model/consumers.js").Group} Group */
+/** @typedef {import("../../model/consumers.js").Consumer} Consumer */
+/** @typedef {import("../../model/consumers.js").Group} Group */
 
 /** So many classes have a column; the others are written in one. */
 const COLUMNS_MAX = 4;

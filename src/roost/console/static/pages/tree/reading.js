@@ -1,13 +1,13 @@
 // What the page Tree reads: the tree, who shares with it, and who holds something of it.
 
-import { ApiError, get } from "../api.js";
-import { followEvents, live } from "../model/live.js";
-import { SHARING_TRAIT } from "../model/tree.js";
-import { useStore } from "../state.js";
-import { useEffect, useRef } from "../vendor/preact.js";
+import { ApiError, get } from "../../api.js";
+import { followEvents, live } from "../../model/live.js";
+import { SHARING_TRAIT } from "../../model/tree.js";
+import { useStore } from "../../state.js";
+import { useEffect, useRef } from "../../vendor/preact.js";
 
-/** @typedef {import("../model/tree.js").Provider} Provider */
-/** @typedef {import("../model/consumers.js").Consumer} Consumer */
+/** @typedef {import("../../model/tree.js").Provider} Provider */
+/** @typedef {import("../../model/consumers.js").Consumer} Consumer */
 /** @typedef {{uuid: string, name: string}} Named */
 
 export const PARTS = "inventories,usages,traits,aggregates";
@@ -84,7 +84,7 @@ export async function readNames(uuids, signal) {
 
 /**
  * Consumers, page after page, until there are `count`.
- * @param {import("../api.js").Parameters} filters
+ * @param {import("../../api.js").Parameters} filters
  * @param {number} count
  * @param {number} step how many a page has
  * @param {AbortSignal} signal
@@ -104,7 +104,7 @@ export async function readConsumers(filters, count, step, signal) {
 
 /**
  * Call `reload` soon after events that `concerns` accepts, and when events flow again after the service was away.
- * @param {(event: import("../api.js").CloudEvent) => boolean} concerns
+ * @param {(event: import("../../api.js").CloudEvent) => boolean} concerns
  * @param {() => void} reload
  * @param {number} [wait] milliseconds, in which further events cause no further reading
  */

@@ -1,8 +1,8 @@
 // The names of providers and of their roots, read when somebody looks at them.
 
-import { get } from "../api.js";
-import { Store, useStore } from "../state.js";
-import { useEffect } from "../vendor/preact.js";
+import { get } from "../../api.js";
+import { Store, useStore } from "../../state.js";
+import { useEffect } from "../../vendor/preact.js";
 
 /** @typedef {{name: string, root: string}} Place `root`: the UUID of the root of its tree; empty if that is not known */
 
