@@ -1,7 +1,7 @@
 // What a page shows when it has nothing to show: not yet, not at all, or not to this user.
 
 import { ApiError } from "../api.js";
-import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
 
 /**
  * The frame of what is to come.
@@ -70,14 +70,12 @@ export function Forbidden({ rule }) {
 export function useReading(read, keys) {
 	const [count, setCount] = useState(0);
 	const [state, setState] = useState(/** @type {{value: T | null, error: unknown, isLoading: boolean}} */ ({ value: null, error: null, isLoading: true }));
-	const shown = useRef(keys);
 	useEffect(() => {
 		const controller = new AbortController();
 		setState((before) => ({ ...before, isLoading: true }));
 		read(controller.signal).then(
 			(value) => {
 				if (controller.signal.aborted) return;
-				shown.current = keys;
 				setState({ value, error: null, isLoading: false });
 			},
 			(error) => controller.signal.aborted || setState((before) => ({ ...before, error, isLoading: false })),
