@@ -1,11 +1,13 @@
 """Temporary database servers: those of the tests, configured for a large cloud."""
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+import psutil
 import sqlalchemy
 
 from tests.support import database_servers as servers
@@ -35,7 +37,12 @@ class MariaDB(servers.MariaDB):
 
     def _serve_command(self) -> list[str]:
         # If an option is repeated, the server uses the last value.
-        return [*super()._serve_command(), "--innodb-buffer-pool-size=1G", "--local-infile=1"]
+        return [
+            *super()._serve_command(),
+            "--innodb-buffer-pool-size=1G",
+            "--innodb-log-file-size=1G",
+            "--local-infile=1",
+        ]
 
 
 class PostgreSQL(servers.PostgreSQL):
@@ -46,6 +53,11 @@ class PostgreSQL(servers.PostgreSQL):
     def _serve_command(self) -> list[str]:
         settings = ["shared_buffers=512MB", "work_mem=16MB", "max_wal_size=4GB"]
         return [*super()._serve_command(), *(word for s in settings for word in ("-c", s))]
+
+    @property
+    def programs(self) -> Path:
+        """The folder of the server's programs, such as pgbench."""
+        return self._programs
 
 
 class SQLite:
@@ -75,13 +87,36 @@ def version(url: str) -> str:
     return ".".join(str(number) for number in numbers if isinstance(number, int))
 
 
+def disk_folder() -> Path:
+    """The folder for data that a COMMIT has to bring to a disk: not one in memory."""
+    wanted = os.environ.get("ROOST_BENCHMARK_FOLDER")
+    if wanted is not None and is_in_memory(Path(wanted)):
+        raise RuntimeError(f"ROOST_BENCHMARK_FOLDER is not on a disk: {wanted}")
+    for folder in [wanted] if wanted is not None else [tempfile.gettempdir(), "/var/tmp"]:
+        if not is_in_memory(Path(folder)):
+            return Path(folder)
+    raise RuntimeError("temporary folders are in memory: set ROOST_BENCHMARK_FOLDER")
+
+
+def is_in_memory(folder: Path) -> bool:
+    """Whether files in this folder never reach a disk."""
+    mounts = {Path(mount.mountpoint): mount.fstype for mount in psutil.disk_partitions(all=True)}
+    path = folder.resolve()
+    kind = next((mounts[each] for each in (path, *path.parents) if each in mounts), "")
+    return kind in ("tmpfs", "ramfs")
+
+
 @contextlib.contextmanager
-def start_database(kind: str) -> Iterator[Database]:
-    """Run a server of that kind for the duration of the context."""
+def start_database(kind: str, *, durable: bool = False) -> Iterator[Database]:
+    """Run a server of that kind for the duration of the context.
+
+    A durable one waits for the disk at COMMIT, as in production.
+    """
     if kind == "sqlite":
         with tempfile.TemporaryDirectory(prefix="roost-benchmark-") as folder:
             yield SQLite(Path(folder))
         return
-    server = MariaDB() if kind == "mariadb" else PostgreSQL()
-    with server:
+    parent_folder = disk_folder() if durable else None
+    server_type = MariaDB if kind == "mariadb" else PostgreSQL
+    with server_type(durable=durable, parent_folder=parent_folder) as server:
         yield server

@@ -200,13 +200,23 @@ class ReferenceService(Service):
 class RoostService(Service):
     name = "roost"
 
+    def __init__(
+        self,
+        database_url: str,
+        folder: Path,
+        processes: int = PROCESSES,
+        threads: int = ROOST_THREADS,
+    ) -> None:
+        super().__init__(database_url, folder, processes)
+        self.threads = threads
+
     def command(self) -> list[str]:
         return [
             *(sys.executable, "-m", "roost", "serve"),
             *("--host", "127.0.0.1", "--port", str(self.port)),
             *("--database", self.database_url),
             *("--workers", str(self.processes)),
-            *("--threads", str(ROOST_THREADS)),
+            *("--threads", str(self.threads)),
             *("--auth", "noauth2"),
             *("--config-file", str(self._folder / "placement.conf")),
         ]

@@ -53,8 +53,11 @@ class DatabaseServer:
     system_user: ClassVar[str]
     stop_signal: ClassVar[signal.Signals]
 
-    def __init__(self) -> None:
+    def __init__(self, *, durable: bool = False, parent_folder: Path | None = None) -> None:
+        # Whether COMMIT waits for the disk, as it does in production. Tests do without.
+        self.durable = durable
         self.port = 0
+        self._parent_folder = parent_folder
         self._folder = Path()
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = itertools.count(1)
@@ -86,7 +89,8 @@ class DatabaseServer:
 
     def __enter__(self) -> Self:
         self._find()
-        self._folder = Path(tempfile.mkdtemp(prefix=f"roost-{self.system_user}-"))
+        prefix = f"roost-{self.system_user}-"
+        self._folder = Path(tempfile.mkdtemp(prefix=prefix, dir=self._parent_folder))
         try:
             if os.geteuid() == 0:
                 owner = pwd.getpwnam(self.system_user)
@@ -194,6 +198,7 @@ class PostgreSQL(DatabaseServer):
     system_user = "postgres"
     # An immediate shutdown: the folder goes away, so nothing needs to be written.
     stop_signal = signal.SIGQUIT
+    _disk_settings = ("fsync", "full_page_writes")
 
     def _find(self) -> None:
         # Debian keeps these programs off the PATH, one folder for each major version.
@@ -219,9 +224,9 @@ class PostgreSQL(DatabaseServer):
             "unix_socket_directories=",
             f"port={self.port}",
             "max_connections=200",
-            # Transactions stay real; only a power failure could lose one.
-            "fsync=off",
-            "full_page_writes=off",
+            "synchronous_commit=on",
+            # Without these transactions stay real; only a power failure could lose one.
+            *(f"{name}={'on' if self.durable else 'off'}" for name in self._disk_settings),
         ]
         options = [word for setting in settings for word in ("-c", setting)]
         return [str(self._programs / "postgres"), "-D", str(self._data), *options]
@@ -276,8 +281,8 @@ class MariaDB(DatabaseServer):
             # As in Debian's own configuration, which --no-defaults leaves out.
             "--character-set-server=utf8mb4",
             "--collation-server=utf8mb4_general_ci",
-            # Transactions stay real; only a power failure could lose one.
-            "--innodb-flush-log-at-trx-commit=0",
+            # Without it transactions stay real; only a power failure could lose one.
+            f"--innodb-flush-log-at-trx-commit={int(self.durable)}",
             "--innodb-buffer-pool-size=64M",
         ]
 

@@ -1,0 +1,1 @@
+"""Measures durable claims: what a service commits when COMMIT waits for the disk."""
