@@ -49,6 +49,7 @@ def find(
     limit_max: int | None = None,
     count_max: int | None = None,
     depth_first: bool = False,
+    begin: int = 0,
     random: Random | None = None,
     budget: Budget | None = None,
 ) -> Answer:
@@ -56,6 +57,7 @@ def find(
 
     Names in the query must exist in the index. With a limit the trees take turns, so that one
     wide tree cannot fill the answer, unless `depth_first`. `random` shuffles what comes first.
+    Without an order, the tree with the row `begin` comes first, and those before it come last.
     `limit_max` is the operator's limit, beside the query's own. A search that finds more than
     `count_max` stops, and its answer is too large.
     """
@@ -69,6 +71,7 @@ def find(
             limit,
             count_max=count_max,
             depth_first=depth_first,
+            begin=begin,
             random=random,
             budget=budget,
         )
@@ -86,6 +89,7 @@ def _find(
     *,
     count_max: int | None,
     depth_first: bool,
+    begin: int,
     random: Random | None,
     budget: Budget | None,
 ) -> Answer:
@@ -94,7 +98,15 @@ def _find(
         # the page and not the search.
         search = Search(index, query, count_max=count_max, budget=budget)
         return search.answer_in_order(query.order, limit)
-    search = Search(index, query, limit=limit, count_max=count_max, random=random, budget=budget)
+    search = Search(
+        index,
+        query,
+        limit=limit,
+        count_max=count_max,
+        begin=begin,
+        random=random,
+        budget=budget,
+    )
     # Without a limit every way is in the answer, and turns would only cost time.
     turns = limit is not None and not depth_first
     return search.answer(search.ways_in_turns() if turns else search.ways_tree_by_tree())
@@ -131,10 +143,11 @@ class Search:
         count_max: int | None = None,
         root: int | None = None,
         together: bool = True,
+        begin: int = 0,
         random: Random | None = None,
         budget: Budget | None = None,
     ) -> None:
-        """For all trees, or for the one with this root.
+        """For all trees, from `begin` on, or for the one with this root.
 
         Groups compete for what is free if `together`; if not, each is served on its own.
         """
@@ -160,6 +173,7 @@ class Search:
             self.budget,
             limit=limit,
             root=root,
+            begin=begin,
             random=random,
         )
 

@@ -34,6 +34,7 @@ class TreeOptions:
         *,
         limit: int | None = None,
         root: int | None = None,
+        begin: int = 0,
         random: Random | None = None,
     ) -> None:
         self.index = index
@@ -42,6 +43,7 @@ class TreeOptions:
         self.budget = budget
         self.limit = limit
         self.root = root
+        self.begin = begin  # a row; the ranges begin with its tree, and come to those before last
         self.random = random
         # Of the tree with the most ways so far: how many, and the options of each slot.
         self._ways_most = 0.0
@@ -75,7 +77,7 @@ class TreeOptions:
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
         """Ranges of rows that hold whole trees."""
-        rows, first, ranges = self.index.rows, 0, []
+        rows, ranges = self.index.rows, []
         if self.root is not None:
             return iter([(self.root, int(rows.last[self.root]) + 1)])
         most = RANGE_MAX
@@ -84,11 +86,13 @@ class TreeOptions:
             most = max(RANGE_MIN, RANGE_MAX // (1 + len(self.sharing)))
         size = most if self.limit is None else self.limit * ROWS_PER_CANDIDATE
         size = min(max(size, RANGE_MIN), most)
-        while first < rows.count:
-            end = min(first + size, rows.count)
-            end = int(rows.last[rows.root[end - 1]]) + 1
-            ranges.append((first, end))
-            first, size = end, min(2 * size, most)
+        begin = int(rows.root[self.begin])
+        for first, stop in ((begin, rows.count), (0, begin)):
+            while first < stop:
+                end = min(first + size, stop)
+                end = int(rows.last[rows.root[end - 1]]) + 1
+                ranges.append((first, end))
+                first, size = end, min(2 * size, most)
         if self.random is not None:
             self.random.shuffle(ranges)
         return iter(ranges)
