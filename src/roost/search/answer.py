@@ -8,11 +8,11 @@ the tree changes.
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from roost.model import Candidate, ProviderSummary, capacity
+from roost.model import Candidate, ProviderSummary, Resources, capacity
 from roost.query import CandidateQuery, Cursor
 from roost.search.budget import Budget
 from roost.search.candidate_text import SEPARATOR, CandidateText, ShapedText
@@ -47,6 +47,24 @@ def candidate_bytes_min(query: CandidateQuery, layout: Layout) -> int:
         mappings={group.suffix: (_UUID_SHORTEST,) for group in query.groups},
     )
     return len(layout.candidate(smallest))
+
+
+class Taken(NamedTuple):
+    """What each way of an answer takes, as matrices with a line for each way.
+
+    A line has a provider and a class no more than once. Where the amount is 0 it says nothing.
+    """
+
+    rows: Integers
+    classes: Integers  # ids
+    amounts: Integers
+
+
+class _Shape(NamedTuple):
+    """What candidates have in common in which the same slots have the same provider."""
+
+    allocations: Sequence[tuple[int, Resources]]  # the first slot of a provider, and what it gives
+    mappings: Sequence[tuple[str, Sequence[int]]]  # a suffix, and the first slots of its providers
 
 
 class Answer:
@@ -120,11 +138,68 @@ class Answer:
                 amounts[row, class_id] = amounts.get((row, class_id), 0) + amount
         return amounts
 
-    # -- as values -----------------------------------------------------------------------------
+    # -- as arrays -----------------------------------------------------------------------------
 
     @cached_property
     def ways(self) -> Integers:
         return np.concatenate(self._matrices)
+
+    def taken(self, budget: Budget) -> Taken:
+        """What the ways take. Raises `GaveUp`."""
+        demands = [
+            (number, class_id, amount)
+            for number, slot in enumerate(self._slots)
+            for class_id, amount in slot.demands.items()
+        ]
+        budget.try_choices(self.count, len(demands))
+        shape = self.count, len(demands)
+        classes = np.array([class_id for _, class_id, _ in demands], dtype=np.int64)
+        amounts = np.array([amount for _, _, amount in demands], dtype=np.int64)
+        rows = self.ways[:, [number for number, _, _ in demands]]
+        # Nearly always the same for all ways, so it is not copied for each of them.
+        taken = Taken(rows, np.broadcast_to(classes, shape), np.broadcast_to(amounts, shape))
+        return _added_up(taken) if len(set(classes.tolist())) < len(demands) else taken
+
+    def hosts(self) -> Integers:
+        """For each way the root of the tree that serves it; -1: sharing providers alone do.
+
+        All providers of a way that do not share are in one tree.
+        """
+        roots = self._index.rows.root[self.ways]
+        if len(self._sharing):
+            roots = np.where(np.isin(self.ways, self._sharing), -1, roots)
+        hosts: Integers = roots.max(axis=1, initial=-1)
+        return hosts
+
+    # -- as values -----------------------------------------------------------------------------
+
+    def candidates_of(self, numbers: Sequence[int]) -> Iterator[Candidate]:
+        """The candidates with these numbers.
+
+        Those of the same shape have everything in common that does not depend on the provider.
+        """
+        uuids = self._index.uuids
+        shapes: dict[tuple[int, ...], _Shape] = {}
+        for way in self.ways[numbers].tolist():
+            # For each slot the first one that its provider fills.
+            key = tuple(map(way.index, way))
+            shape = shapes.get(key)
+            if shape is None:
+                shape = shapes[key] = self._shape(key)
+            yield Candidate(
+                allocations={uuids[way[slot]]: held for slot, held in shape.allocations},
+                mappings={
+                    suffix: tuple([uuids[way[slot]] for slot in some])
+                    for suffix, some in shape.mappings
+                },
+            )
+
+    def _shape(self, key: tuple[int, ...]) -> "_Shape":
+        drawn = self._candidate(key, [str(slot) for slot in key])
+        return _Shape(
+            allocations=[(int(slot), held) for slot, held in drawn.allocations.items()],
+            mappings=[(suffix, [int(n) for n in some]) for suffix, some in drawn.mappings.items()],
+        )
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -213,6 +288,23 @@ class Answer:
                 text = SEPARATOR_BYTES.join(list(map(write, rows)))
                 texts[number] = cached[stamps[number]] = text
         return texts
+
+
+def _added_up(taken: Taken) -> Taken:
+    """The same, with what groups take of one class from one provider as one amount."""
+    # Equal ones become neighbours. A sum up to the last of them, minus the sum up to the last
+    # ones before, is what they take together.
+    keys = taken.classes.astype(np.int64) << 32 | taken.rows
+    order = np.argsort(keys, axis=1)
+    keys, rows, classes, amounts = (
+        np.take_along_axis(each, order, axis=1) for each in (keys, *taken)
+    )
+    sums = np.cumsum(amounts, axis=1)
+    is_last = np.ones(keys.shape, dtype=np.bool_)
+    is_last[:, :-1] = keys[:, :-1] != keys[:, 1:]
+    before = np.zeros_like(sums)
+    before[:, 1:] = np.maximum.accumulate(np.where(is_last, sums, 0), axis=1)[:, :-1]
+    return Taken(rows, classes, np.where(is_last, sums - before, 0))
 
 
 def summary(index: Index, row: int) -> ProviderSummary:

@@ -2,58 +2,44 @@
 
 Pure functions of what each candidate takes, what is free, and the order of the candidates.
 
-Usually the first candidates in order fit. Where they compete for the same resources, the hosts
-with the fewest remaining candidates choose first. Where that fails too, a depth-first search tries
+Usually the first candidates in order fit, which a few sums show (`_all_fit`). Where some do not,
+they are tried one after the other. Where they compete for the same resources, the hosts with the
+fewest remaining candidates choose first. Where that fails too, a depth-first search tries
 combinations, up to a bound: deciding whether candidates fit together is NP-hard. Every loop asks
 the budget of the placement.
 """
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from roost.model import Candidate, Value
+import numpy as np
+
+from roost.model import Value
+from roost.operations.placing.options import OPTIONS_AT_LAST, Options
 from roost.search.budget import Budget, GaveUp
 
 # How many candidates the search of combinations examines before it gives up.
 STEPS_MAX = 100_000
 
-# How many options are tried once more, in order, when the budget is used up.
-OPTIONS_AT_LAST = 64
-# How many hosts are compared in the time of one step.
+# How many hosts are compared, and how many options are taken from arrays, in the time of one step.
 HOSTS_PER_STEP = 16
+OPTIONS_PER_STEP = 16
 
-# (provider UUID, resource class) -> how much is free.
-Free = Mapping[tuple[str, str], int]
+# Sums in floating point are exact up to here.
+EXACT_MAX = 2**52
 
-
-class Option(Value, frozen=True, kw_only=True):
-    """A candidate and its hosts."""
-
-    candidate: Candidate
-    hosts: frozenset[str]  # the roots of its trees, without sharing providers
-
-    @property
-    def amounts(self) -> Iterator[tuple[tuple[str, str], int]]:
-        for provider, resources in self.candidate.allocations.items():
-            for name, amount in resources.items():
-                yield (provider, name), amount
+# What an option takes: numbers of inventories, and amounts.
+Line = Sequence[tuple[int, int]]
 
 
 class Choice(Value, frozen=True, kw_only=True):
-    """Options that fit together, or None; and whether the search gave up before the end."""
+    """Options that fit together, by number, or None; and whether the search gave up."""
 
-    options: list[Option] | None = None
+    numbers: Sequence[int] | None = None
     gave_up: bool = False
 
 
 def choose(
-    options: Sequence[Option],
-    free: Free,
-    count: int,
-    *,
-    apart: bool,
-    fill: bool,
-    budget: Budget | None = None,
+    options: Options, count: int, *, apart: bool, fill: bool, budget: Budget | None = None
 ) -> Choice:
     """Choose `count` options that fit together.
 
@@ -62,133 +48,204 @@ def choose(
     """
     budget = Budget() if budget is None else budget
     try:
-        found = _in_order(options, _Remaining(free, budget, apart=apart), count, fill=fill)
+        found = choose_in_order(options, count, apart=apart, fill=fill, budget=budget)
         if found is None and apart:
-            found = _fewest_first(options, _Remaining(free, budget, apart=True), count)
+            found = _fewest_first(_Remaining(options, budget, apart=True), count)
         if found is not None:
-            return Choice(options=found)
-        times_max = _times_max(options, free, budget)
+            return Choice(numbers=found)
+        times_max = _times_max(options, budget)
         if times_max is not None and times_max < count:
             return Choice()
-        search = _CombinationSearch(options, _Remaining(free, budget, apart=apart), count)
+        search = _CombinationSearch(_Remaining(options, budget, apart=apart), count)
         found = search.run()
-        return Choice(options=found, gave_up=search.gave_up)
+        return Choice(numbers=found, gave_up=search.gave_up)
     except GaveUp:
         # The first options, which have been found already, may do.
-        first = _Remaining(free, Budget(), apart=apart)
-        found = _in_order(options[:OPTIONS_AT_LAST], first, count, fill=fill)
-        return Choice(options=found, gave_up=found is None)
+        first = options.first(OPTIONS_AT_LAST)
+        found = choose_in_order(first, count, apart=apart, fill=fill, budget=Budget())
+        return Choice(numbers=found, gave_up=found is None)
 
 
-def _times_max(options: Sequence[Option], free: Free, budget: Budget) -> int | None:
-    """An upper bound of how many options fit together; None: there is none.
+def choose_in_order(
+    options: Options, count: int, *, apart: bool, fill: bool, budget: Budget, again: bool = True
+) -> Sequence[int] | None:
+    """The first options that fit, or None. Raises `GaveUp`.
 
-    Equal requests take as much of each class in all, wherever they take it from. From one provider
-    they take multiples of what all amounts that they may take there have in common.
+    Without `again` no option is used again after all were tried once. Then more options, after
+    these, would make no difference to the choice.
     """
-    common: dict[tuple[str, str], int] = {}
-    asked: dict[str, int] | None = None
-    for option in options:
-        budget.step()
-        totals: dict[str, int] = {}
-        for key, amount in option.amounts:
-            common[key] = math.gcd(common.get(key, 0), amount)
-            totals[key[1]] = totals.get(key[1], 0) + amount
-        least = totals if asked is None else asked
-        asked = {name: min(least[name], totals[name]) for name in least.keys() & totals.keys()}
-    if asked is None:
-        return 0
-    usable: dict[str, int] = {}
-    for (provider, name), unit in common.items():
-        usable[name] = usable.get(name, 0) + free[provider, name] // unit * unit
-    return min((usable[name] // total for name, total in asked.items()), default=None)
+    if not (fill or again) and count > options.option_count:
+        return None
+    if not fill:
+        budget.try_choices(min(count, options.option_count), options.takes.shape[1])
+        if _all_fit(options, count, apart=apart):
+            return np.resize(np.arange(options.option_count), count).tolist()
+    remaining = _Remaining(options, budget, apart=apart)
+    if fill:
+        return _filled(remaining, count)
+    return _in_turns(remaining, count, again=again)
+
+
+def _all_fit(options: Options, count: int, *, apart: bool) -> bool:
+    """Whether all options fit together that are used if each one has its turn."""
+    turns, more = divmod(count, max(options.option_count, 1))
+    if not options.option_count:
+        return False
+    used = options.first(count)
+    if apart:
+        hosts = used.hosts[used.hosts >= 0]
+        if len(hosts) and (count > options.option_count or len(np.unique(hosts)) < len(hosts)):
+            return False
+    times = np.full(used.option_count, turns)
+    times[:more] += 1
+    taken = np.bincount(
+        used.takes.ravel(),
+        weights=(used.amounts * times[:, np.newaxis]).ravel(),
+        minlength=len(options.free),
+    )
+    return bool((taken <= np.minimum(options.free, EXACT_MAX)).all())
 
 
 class _Remaining:
     """What is free beside the options chosen so far."""
 
-    def __init__(self, free: Free, budget: Budget, *, apart: bool) -> None:
-        self.free = dict(free)
+    def __init__(self, options: Options, budget: Budget, *, apart: bool) -> None:
+        budget.step(1 + options.option_count // OPTIONS_PER_STEP)
         self.budget = budget
         self.apart = apart
-        self._hosts: set[str] = set()
+        self.free: list[int] = options.free.tolist()
+        self.hosts: list[int] = options.hosts.tolist()
+        self.lines: list[Line] = [
+            [(number, amount) for number, amount in zip(*line, strict=True) if amount]
+            for line in zip(options.takes.tolist(), options.amounts.tolist(), strict=True)
+        ]
+        self._hosts: set[int] = set()
 
-    def fits(self, option: Option) -> bool:
+    @property
+    def count(self) -> int:
+        return len(self.lines)
+
+    def fits(self, option: int) -> bool:
         """Whether an option fits beside the others. Raises `GaveUp`."""
         self.budget.step()
-        if self.apart and not self._hosts.isdisjoint(option.hosts):
+        if self.apart and self.hosts[option] in self._hosts:
             return False
-        return all(self.free[key] >= amount for key, amount in option.amounts)
+        free = self.free
+        for number, amount in self.lines[option]:  # noqa: SIM110 (a generator takes twice as long)
+            if free[number] < amount:
+                return False
+        return True
 
-    def take(self, option: Option) -> None:
-        for key, amount in option.amounts:
-            self.free[key] -= amount
-        if self.apart:
-            self._hosts |= option.hosts
+    def times(self, option: int, count: int) -> int:
+        """How often an option fits that fits once, up to `count`."""
+        if self.apart and self.hosts[option] >= 0:
+            return 1
+        return min([count, *(self.free[n] // amount for n, amount in self.lines[option])])
 
-    def put_back(self, option: Option) -> None:
-        for key, amount in option.amounts:
-            self.free[key] += amount
-        if self.apart:
-            self._hosts -= option.hosts
+    def take(self, option: int, times: int = 1) -> None:
+        for number, amount in self.lines[option]:
+            self.free[number] -= amount * times
+        if self.apart and self.hosts[option] >= 0:
+            self._hosts.add(self.hosts[option])
+
+    def put_back(self, option: int) -> None:
+        for number, amount in self.lines[option]:
+            self.free[number] += amount
+        self._hosts.discard(self.hosts[option])
 
 
-def _in_order(
-    options: Sequence[Option], remaining: _Remaining, count: int, *, fill: bool
-) -> list[Option] | None:
-    """The first options that fit. One that does not fit now never will, so it is tried no more."""
-    chosen: list[Option] = []
-    while options and len(chosen) < count:
-        still: list[Option] = []
+def _filled(remaining: _Remaining, count: int) -> Sequence[int] | None:
+    """Each option as often as it fits, then the next."""
+    chosen: list[int] = []
+    for option in range(remaining.count):
+        if remaining.fits(option):
+            times = remaining.times(option, count - len(chosen))
+            remaining.take(option, times)
+            chosen += [option] * times
+            if len(chosen) == count:
+                return chosen
+    return None
+
+
+def _in_turns(remaining: _Remaining, count: int, *, again: bool) -> Sequence[int] | None:
+    """Each option once, then each once more. One that does not fit now never will again."""
+    chosen: list[int] = []
+    options: Iterable[int] = range(remaining.count)
+    while options:
+        still: list[int] = []
         for option in options:
-            while len(chosen) < count and remaining.fits(option):
+            if remaining.fits(option):
                 remaining.take(option)
+                still.append(option)
                 chosen.append(option)
-                if not fill:
-                    still.append(option)
-                    break
+                if len(chosen) == count:
+                    return chosen
         # Each round uses an option, or is the last one.
-        options = still
-    return chosen if len(chosen) == count else None
+        options = still if again else ()
+    return None
 
 
-def _fewest_first(
-    options: Sequence[Option], remaining: _Remaining, count: int
-) -> list[Option] | None:
+def _times_max(options: Options, budget: Budget) -> int | None:
+    """An upper bound of how many options fit together; None: there is none.
+
+    Equal requests take as much of each class in all, wherever they take it from. From one provider
+    they take multiples of what all amounts that they may take there have in common.
+    """
+    if not options.option_count:
+        return 0
+    budget.try_choices(options.option_count, options.takes.shape[1])
+    common = np.zeros(len(options.free), dtype=np.int64)
+    np.gcd.at(common, options.takes.ravel(), options.amounts.ravel())
+    bounds = []
+    for class_id in np.unique(options.classes).tolist():
+        budget.try_choices(options.option_count, options.takes.shape[1])
+        of_class = options.classes == class_id
+        asked = np.where(of_class[options.takes], options.amounts, 0).sum(axis=1).min()
+        if asked:
+            units = common[of_class & (common > 0)].tolist()
+            free = options.free[of_class & (common > 0)].tolist()
+            usable = sum(each // unit * unit for each, unit in zip(free, units, strict=True))
+            bounds.append(usable // int(asked))
+    return min(bounds, default=None)
+
+
+def _fewest_first(remaining: _Remaining, count: int) -> Sequence[int] | None:
     """Let the host with the fewest options choose the one that leaves most for the other hosts."""
-    left: dict[frozenset[str], list[Option]] = {}
-    asking: dict[tuple[str, str], set[frozenset[str]]] = {}
-    most: dict[tuple[str, str], int] = {}
-    for option in options:
-        left.setdefault(option.hosts, []).append(option)
-        for key, amount in option.amounts:
-            asking.setdefault(key, set()).add(option.hosts)
-            most[key] = max(most.get(key, 0), amount)
+    left: dict[int, list[int]] = {}
+    asking: dict[int, set[int]] = {}
+    most: dict[int, int] = {}
+    for option, (host, line) in enumerate(zip(remaining.hosts, remaining.lines, strict=True)):
+        left.setdefault(host, []).append(option)
+        for number, amount in line:
+            asking.setdefault(number, set()).add(host)
+            most[number] = max(most.get(number, 0), amount)
 
-    def share_taken(option: Option) -> float:
+    def share_taken(option: int) -> float:
         """The largest share that it takes of something that several hosts request."""
         shares = (
-            amount / remaining.free[key] for key, amount in option.amounts if len(asking[key]) > 1
+            amount / remaining.free[number]
+            for number, amount in remaining.lines[option]
+            if len(asking[number]) > 1
         )
         return max(shares, default=0.0)
 
-    left = {hosts: [each for each in some if remaining.fits(each)] for hosts, some in left.items()}
-    chosen: list[Option] = []
+    left = {host: [each for each in some if remaining.fits(each)] for host, some in left.items()}
+    chosen: list[int] = []
     while len(chosen) < count:
         remaining.budget.step(1 + len(left) // HOSTS_PER_STEP)
-        hosts = min(
-            (each for each in left if left[each]), key=lambda each: len(left[each]), default=None
-        )
-        if hosts is None:
+        able = [each for each in left if left[each]]
+        if not able:
             return None
-        option = min(left[hosts], key=share_taken)
+        host = min(able, key=lambda each: len(left[each]))
+        option = min(left[host], key=share_taken)
         remaining.take(option)
         chosen.append(option)
-        scarce = [key for key, _ in option.amounts if remaining.free[key] < most[key]]
-        touched = {each for key in scarce for each in asking[key]}
-        # An option on several hosts may conflict with the chosen one on any of them.
-        touched |= {each for each in left if len(each) > 1 or each <= option.hosts}
-        for each in touched:
+        scarce = (
+            number for number, _ in remaining.lines[option] if remaining.free[number] < most[number]
+        )
+        # Those on no host may take from what any host has.
+        touched = {host, -1}.union(*(asking[number] for number in scarce))
+        for each in touched & left.keys():
             left[each] = [other for other in left[each] if remaining.fits(other)]
     return chosen
 
@@ -199,8 +256,7 @@ class _CombinationSearch:
     The consumers are interchangeable, so only how often each option is used matters.
     """
 
-    def __init__(self, options: Sequence[Option], remaining: _Remaining, count: int) -> None:
-        self._options = options
+    def __init__(self, remaining: _Remaining, count: int) -> None:
         self._remaining = remaining
         self._count = count
         self._steps = 0
@@ -209,12 +265,12 @@ class _CombinationSearch:
     def gave_up(self) -> bool:
         return self._steps > STEPS_MAX
 
-    def run(self) -> list[Option] | None:
-        chosen: list[Option] = []
-        everything = range(len(self._options))
+    def run(self) -> Sequence[int] | None:
+        chosen: list[int] = []
+        everything = range(self._remaining.count)
         turns = [iter(everything)]
         while turns:
-            number = next((n for n in turns[-1] if self._may_take(self._options[n])), None)
+            number = next((n for n in turns[-1] if self._may_take(n)), None)
             if self.gave_up:
                 return None
             if number is None:
@@ -222,14 +278,14 @@ class _CombinationSearch:
                 if chosen:
                     self._remaining.put_back(chosen.pop())
                 continue
-            chosen.append(self._options[number])
-            self._remaining.take(chosen[-1])
+            chosen.append(number)
+            self._remaining.take(number)
             if len(chosen) == self._count:
                 return chosen
             # This option again, or a later one: earlier ones have been tried together with it.
             turns.append(iter(everything[number:]))
         return None
 
-    def _may_take(self, option: Option) -> bool:
+    def _may_take(self, option: int) -> bool:
         self._steps += 1
         return self.gave_up or self._remaining.fits(option)

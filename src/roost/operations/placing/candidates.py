@@ -1,28 +1,41 @@
-"""Candidates for all consumers of a placement, chosen from the index so that they fit together."""
+"""Candidates for all consumers of a placement, chosen from the index so that they fit together.
+
+Nearly always there is room, and the first candidates that a search finds are as good as any. So the
+first search asks for about as many candidates as there are consumers, and its choice stands if more
+candidates would not change it. Otherwise the placement considers more and more of them.
+"""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from random import Random
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from roost.errors import NoCandidates, SearchTooHard
 from roost.model import Candidate, NewConsumer, Value
 from roost.operations.known_names import check_query
-from roost.operations.placing.assignment import Option, choose
+from roost.operations.placing.assignment import Choice, choose, choose_in_order
+from roost.operations.placing.options import Options, options_of
 from roost.query import CandidateQuery, Order, OrderBy
+from roost.search.answer import Answer
 from roost.search.budget import Budget, GaveUp
 from roost.search.find import find
+from roost.search.index.columns import Integers
 from roost.search.index.index import Index
 from roost.search.times_max import times_max
 from roost.search.what_if import what_if_copy
 from roost.service.service import Roost
 
-# How many candidates a placement considers for each consumer at first. If they do not suffice, it
-# considers more.
-CANDIDATES_FIRST = 16
+# How many candidates a placement considers for each consumer, if one for each does not suffice. If
+# these do not either, it considers more.
+CANDIDATES_PER_CONSUMER = 16
 CANDIDATES_STEP = 16
 CANDIDATES_MAX = 16_384
+# How many consumers are expected to fit into a candidate that is used as often as possible.
+CONSUMERS_PER_CANDIDATE = 8
 
 
 class IdempotencyKey(Value, frozen=True, kw_only=True):
@@ -47,45 +60,99 @@ class PlacementRequest(Value, frozen=True, kw_only=True):
         return self.query.order is None or self.query.order.by is OrderBy.RANDOM
 
 
+class _Search(NamedTuple):
+    """How a placement searches for candidates, and what it does with them."""
+
+    limit: int  # how many candidates it wants at most
+    again: bool = False  # whether one may be used again before others are considered
+    # Whether everything is tried to find some that fit together. If not, they are taken in order.
+    thorough: bool = False
+
+
+def _searches(request: PlacementRequest, attempt: int) -> Iterator[_Search]:
+    """One search after the other, each for the case that those before did not suffice."""
+    query, count = request.query, len(request.consumers)
+    limit_max = min(CANDIDATES_MAX, query.limit or CANDIDATES_MAX)
+    limit = min(CANDIDATES_PER_CONSUMER * count, limit_max)
+    if not query.may_split:
+        first = count
+        if request.fill:
+            first = math.ceil(count / CONSUMERS_PER_CANDIDATE)
+        elif request.has_free_order:
+            # A request that lost a race spreads out: each time over twice as many candidates.
+            first = count * 2**attempt
+        yield _Search(min(first, limit))
+        if query.order is None and not request.apart:
+            yield _Search(limit, again=True)
+    while True:
+        yield _Search(limit, thorough=True)
+        if limit == limit_max:
+            return
+        limit = min(limit * CANDIDATES_STEP, limit_max)
+
+
 def choose_candidates(
     roost: Roost, request: PlacementRequest, attempt: int, random: Random, budget: Budget
 ) -> Sequence[Candidate]:
     """A candidate for each consumer, so that all of them fit together.
 
-    Refuses with `NoCandidates` only if it is certain that there are none.
+    Refuses with `NoCandidates` only if it is certain that there are none. Consumers that get equal
+    candidates get the same object.
     """
     count = len(request.consumers)
-    limit_max = min(CANDIDATES_MAX, request.query.limit or CANDIDATES_MAX)
-    limit = min(CANDIDATES_FIRST * count, limit_max)
-    while True:
-        choices = _find(roost, request, limit, random, budget)
-        options = choices.options
-        if request.apart and choices.host_count < count:
-            raise NoCandidates(count, len(options))
-        if attempt and request.has_free_order:
-            # A request that lost a race spreads out: each time over twice as many candidates.
-            some = options[: count * 2**attempt]
-            random.shuffle(some)
-            options[: len(some)] = some
-        choice = choose(
-            options, choices.free, count, apart=request.apart, fill=request.fill, budget=budget
+    for search in _searches(request, attempt):
+        found = _find(roost, request, search, random, budget, spreads=attempt > 0)
+        if request.apart and found.host_count < count:
+            raise NoCandidates(count, found.answer.count)
+        is_end = found.is_all or found.gave_up
+        if not (search.thorough or is_end):
+            numbers = _choose_in_order(request, found, search, budget)
+            if numbers is not None:
+                return found.candidates(numbers)
+            if not budget.gave_up:
+                continue
+        choice = _choose(request, found, budget)
+        if choice.numbers is not None:
+            return found.candidates(choice.numbers)
+        # What others leave can be split in ways that are not among the candidates.
+        has_others = found.answer.count > 0 and request.query.may_split
+        if has_others:
+            one_by_one = _choose_one_by_one(roost, request, search.limit, budget)
+            if one_by_one is not None:
+                return one_by_one
+        if is_end or budget.gave_up:
+            break
+    # The last search has a limit of its own, or that of the client, who wants no more considered.
+    considered_all = found.is_all or (search.limit == request.query.limit and not found.gave_up)
+    is_certain = considered_all and not choice.gave_up and not has_others
+    if is_certain or _is_too_much(roost, request, budget):
+        raise NoCandidates(count, found.answer.count)
+    raise _too_hard(count)
+
+
+def _choose_in_order(
+    request: PlacementRequest, found: "_Found", search: _Search, budget: Budget
+) -> Sequence[int] | None:
+    count = len(request.consumers)
+    if count == 1:
+        # Each fits by itself, or it would not have been found.
+        return [0] if found.answer.count else None
+    try:
+        return choose_in_order(
+            found.options,
+            count,
+            apart=request.apart,
+            fill=request.fill,
+            again=search.again,
+            budget=budget,
         )
-        chosen = choice.options
-        if chosen is None and options and request.query.may_split:
-            chosen = _choose_one_by_one(roost, request, limit, budget)
-        if chosen is not None:
-            return [option.candidate for option in chosen]
-        if choices.is_all or choices.gave_up or budget.gave_up or limit == limit_max:
-            considered_all = choices.is_all or (
-                limit == request.query.limit and not choices.gave_up
-            )
-            # What others leave can be split in ways that are not among the candidates.
-            has_others = bool(options) and request.query.may_split
-            is_certain = considered_all and not choice.gave_up and not has_others
-            if is_certain or _is_too_much(roost, request, budget):
-                raise NoCandidates(count, len(options))
-            raise _too_hard(count)
-        limit = min(limit * CANDIDATES_STEP, limit_max)
+    except GaveUp:
+        return None
+
+
+def _choose(request: PlacementRequest, found: "_Found", budget: Budget) -> Choice:
+    count = len(request.consumers)
+    return choose(found.options, count, apart=request.apart, fill=request.fill, budget=budget)
 
 
 def _too_hard(count: int) -> SearchTooHard:
@@ -109,90 +176,122 @@ def _is_too_much(roost: Roost, request: PlacementRequest, budget: Budget) -> boo
     return bound is not None and bound < len(request.consumers)
 
 
-class _Choices(Value, frozen=True, kw_only=True):
-    """Candidates to choose from, in order."""
+class _Found:
+    """Candidates to choose from."""
 
-    options: list[Option]
-    free: dict[tuple[str, str], int]  # of everything that they take
-    gave_up: bool  # whether the search gave up, so that candidates may be missing
-    is_all: bool  # whether the cloud has no others
-    host_count: float  # an upper bound for all hosts that have candidates
+    def __init__(
+        self,
+        index: Index,
+        answer: Answer,
+        limit: int,
+        budget: Budget,
+        shuffled: Integers | None,
+    ) -> None:
+        self._index = index
+        self._budget = budget
+        self._shuffled = shuffled  # their numbers in the answer, unless in its order
+        self.answer = answer
+        self._is_full = answer.count >= limit
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether the search gave up, so that candidates may be missing."""
+        return self.answer.gave_up
+
+    @property
+    def is_all(self) -> bool:
+        """Whether the cloud has no others."""
+        return not (self._is_full or self.answer.gave_up)
+
+    @cached_property
+    def options(self) -> Options:
+        options = options_of(self._index, self.answer, self._budget)
+        if self._shuffled is None:
+            return options
+        return options.in_order(self._shuffled[self._shuffled < options.option_count])
+
+    def candidates(self, numbers: Sequence[int]) -> Sequence[Candidate]:
+        """Those with these numbers."""
+        places = np.asarray(numbers) if self._shuffled is None else self._shuffled[numbers]
+        distinct, places = np.unique(places, return_inverse=True)
+        made = list(self.answer.candidates_of(distinct.tolist()))
+        return [made[place] for place in places.tolist()]
+
+    @property
+    def host_count(self) -> float:
+        """An upper bound for all hosts that have candidates."""
+        # Once a tree has its second turn, every tree has had its first, so all hosts are known.
+        # This does not hold for candidates on no host of their own, and not for split amounts, of
+        # which some come late.
+        turned = self.answer.next is not None and self.answer.next.turn > 0
+        turned &= not self.gave_up and not self.answer.query.may_split
+        if not (self.is_all or turned):
+            return math.inf
+        hosts = self.options.hosts
+        return math.inf if (hosts < 0).any() else len(np.unique(hosts))
 
 
 def _find(
-    roost: Roost, request: PlacementRequest, limit: int, random: Random, budget: Budget
-) -> _Choices:
-    query = msgspec.structs.replace(request.query, limit=limit)
-    if query.order is None and len(request.consumers) > 1:
-        # An ordered search lets trees take turns: one with many candidates leaves room for others.
+    roost: Roost,
+    request: PlacementRequest,
+    search: _Search,
+    random: Random,
+    budget: Budget,
+    *,
+    spreads: bool,
+) -> _Found:
+    query = msgspec.structs.replace(request.query, limit=search.limit)
+    if search.thorough and query.order is None and len(request.consumers) > 1:
+        # An ordered search lets trees take turns, however many of their candidates are refused:
+        # one with many candidates leaves room for others.
         order = Order(by=OrderBy.RANDOM, seed=random.getrandbits(32))
         query = msgspec.structs.replace(query, order=order)
     randomized = roost.settings.randomize_allocation_candidates
     with roost.current_index() as index:
         check_query(index, query)
-        answer = find(index, query, random=random if randomized else None, budget=budget)
-        options: list[Option] = []
-        free: dict[tuple[str, str], int] = {}
-        for option in _options(index, answer.each_candidate(), budget):
-            options.append(option)
-            for (uuid, name), _ in option.amounts:
-                if (uuid, name) not in free:
-                    row = index.row_of_uuid[uuid]
-                    free[uuid, name] = index.free(index.classes.ids[name], row)
-    gave_up = answer.gave_up or len(options) < answer.count
-    is_all = answer.count < limit and not gave_up
-    hosts = {host for option in options for host in option.hosts}
-    # Once a tree has its second turn, every tree has had its first, so all hosts are known. This
-    # does not hold for candidates on no host of their own, and not for split amounts, of which
-    # some come late.
-    has_second_turn = answer.next is not None and answer.next.turn > 0
-    all_seen = is_all or (has_second_turn and not gave_up and not query.may_split)
-    bounded = all_seen and all(option.hosts for option in options)
-    host_count = len(hosts) if bounded else math.inf
-    return _Choices(
-        options=options, free=free, gave_up=gave_up, is_all=is_all, host_count=host_count
-    )
+        answer = find(
+            index,
+            query,
+            # Requests without an order begin anywhere, so that they do not meet at the same hosts.
+            begin=random.randrange(max(index.rows.count, 1)),
+            random=random if randomized else None,
+            budget=budget,
+        )
+    shuffled = None
+    if spreads and request.has_free_order:
+        shuffled = np.arange(answer.count)
+        np.random.default_rng(random.getrandbits(64)).shuffle(
+            shuffled[: len(request.consumers) * CANDIDATES_PER_CONSUMER]
+        )
+    return _Found(index, answer, search.limit, budget, shuffled)
 
 
 def _choose_one_by_one(
     roost: Roost, request: PlacementRequest, limit: int, budget: Budget
-) -> list[Option] | None:
+) -> Sequence[Candidate] | None:
     """Search again for each consumer: what the others leave may be split in new ways."""
     # The first candidate will do, unless it is on a host that another consumer has.
     query = msgspec.structs.replace(request.query, limit=limit if request.apart else 1)
-    chosen: list[Option] = []
-    hosts: set[str] = set()
+    chosen: list[Candidate] = []
+    taken: set[int] = set()
     with roost.current_index() as index:
         what_if = what_if_copy(index, query)
         for _ in request.consumers:
             found = find(what_if, query, budget=budget)
-            options = _options(what_if, found.each_candidate(), budget)
-            free = (each for each in options if not request.apart or hosts.isdisjoint(each.hosts))
-            option = next(free, None)
-            if option is None:
+            hosts = found.hosts().tolist()
+            free = (n for n, host in enumerate(hosts) if not request.apart or host not in taken)
+            number = next(free, None)
+            if number is None:
                 return None
-            chosen.append(option)
-            hosts |= option.hosts
-            _take(what_if, option)
+            chosen += found.candidates_of([number])
+            taken |= {hosts[number]} - {-1}
+            _take(what_if, chosen[-1])
     return chosen
 
 
-def _take(what_if: Index, option: Option) -> None:
-    for (uuid, name), amount in option.amounts:
-        column = what_if.columns[what_if.classes.ids[name]]
-        column.used[column.position(what_if.row_of_uuid[uuid])] += amount
-
-
-def _options(index: Index, candidates: Iterable[Candidate], budget: Budget) -> Iterator[Option]:
-    """The candidates with their hosts, as many as the budget allows."""
-    sharing = frozenset(index.sharing_rows().tolist())
-    for candidate in candidates:
-        serving = [uuid for uuids in candidate.mappings.values() for uuid in uuids]
-        rows = {row for uuid in serving if (row := index.row_of_uuid.get(uuid)) is not None}
-        # Two consumers that share nothing but a sharing provider are not on a common host.
-        hosts = frozenset(index.root_uuid(row) for row in rows - sharing)
-        yield Option(candidate=candidate, hosts=hosts)
-        try:
-            budget.step()
-        except GaveUp:
-            return
+def _take(what_if: Index, candidate: Candidate) -> None:
+    for uuid, resources in candidate.allocations.items():
+        row = what_if.row_of_uuid[uuid]
+        for name, amount in resources.items():
+            column = what_if.columns[what_if.classes.ids[name]]
+            column.used[column.position(row)] += amount

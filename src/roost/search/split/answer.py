@@ -6,7 +6,8 @@ import numpy as np
 
 from roost.model import Candidate
 from roost.query import CandidateQuery
-from roost.search.answer import Answer, Layout
+from roost.search.answer import Answer, Layout, Taken
+from roost.search.budget import Budget
 from roost.search.candidate_text import CandidateText, PlainText
 from roost.search.constraints import Pieces
 from roost.search.index.columns import Integers
@@ -45,6 +46,29 @@ class SplitAnswer(Answer):
     def cut(self, limit: int) -> None:
         self.split_ways = self.split_ways[:limit]
         self.count = limit
+
+    def taken(self, budget: Budget) -> Taken:
+        amounts = []
+        for way in self.split_ways:
+            budget.step()
+            amounts.append(amounts_of(way))
+        shape = 3, len(amounts), max(map(len, amounts), default=0)
+        taken = np.zeros(shape, dtype=np.int64)
+        for number, each in enumerate(amounts):
+            for place, ((row, class_id), amount) in enumerate(each.items()):
+                taken[:, number, place] = row, class_id, amount
+        return Taken(*taken)
+
+    def hosts(self) -> Integers:
+        root, sharing = self._index.rows.root, frozenset(self._index.sharing_rows().tolist())
+        hosts = (
+            {int(root[piece.row]) for pieces in way for piece in pieces if piece.row not in sharing}
+            for way in self.split_ways
+        )
+        return np.array([max(some, default=-1) for some in hosts], dtype=np.int64)
+
+    def candidates_of(self, numbers: Sequence[int]) -> Iterator[Candidate]:
+        return (self._candidate_of(self.split_ways[number]) for number in numbers)
 
     def each_candidate(self) -> Iterator[Candidate]:
         return map(self._candidate_of, self.split_ways)
