@@ -27,6 +27,7 @@ class Budget:
     ) -> None:
         self.rows_examined = 0
         self.choices_tried = 0
+        self.trees_sorted = 0
         self.steps = 0
         self.gave_up = False
         self._may_go_on = may_go_on
@@ -45,6 +46,11 @@ class Budget:
     def compare_sets(self, count: int) -> None:
         """Account for sets of traits or aggregates that a rule is evaluated for."""
         self._spend(count)
+
+    def sort_trees(self, count: int) -> None:
+        """Account for trees whose place in an order is found."""
+        self.trees_sorted += count
+        self._spend(count // ROWS_PER_UNIT)
 
     def try_choices(self, count: int, width: int = 1) -> None:
         """Account for ways, or partial ways, that are checked as lines of a matrix.

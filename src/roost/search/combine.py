@@ -137,8 +137,9 @@ class Combination:
             accepted, ways = self._accepted(
                 some[owners], ragged_range(np.zeros_like(counts), counts)
             )
-            ends = np.cumsum(np.bincount(owners[accepted], minlength=len(some)))
-            found += np.split(np.stack(ways, axis=1)[accepted], ends[:-1])
+            ends = np.bincount(owners[accepted], minlength=len(some)).cumsum().tolist()
+            matrix = np.stack(ways, axis=1)[accepted]
+            found += [matrix[first:end] for first, end in zip([0, *ends], ends, strict=False)]
         return found
 
     def ways_of_one(self, tree: int) -> Iterator[Integers]:

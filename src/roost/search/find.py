@@ -31,6 +31,8 @@ from roost.search.hard.feasibility import Feasibility
 from roost.search.index.columns import Integers
 from roost.search.index.index import Index
 from roost.search.match import EMPTY, GroupMatcher
+from roost.search.options import Options
+from roost.search.order import trees_in_order
 from roost.search.pages import OrderedWays
 from roost.search.request_constraints import RequestConstraints
 from roost.search.split.search import SplitSearch
@@ -94,8 +96,8 @@ def _find(
     budget: Budget | None,
 ) -> Answer:
     if query.order is not None:
-        # Which tree comes first is only known when all have been examined, so the limit bounds
-        # the page and not the search.
+        # Which trees a page needs is only known when it is made, so the limit bounds the page and
+        # not what is made of a tree.
         search = Search(index, query, count_max=count_max, budget=budget)
         return search.answer_in_order(query.order, limit)
     search = Search(
@@ -180,8 +182,11 @@ class Search:
     def batches(self) -> Iterator[Combination]:
         """The trees that can fill every slot on its own, a range of rows at a time."""
         for options in self.options.batches():
-            # Combining is the expensive part: it comes last, and its ways are made on demand.
-            yield Combination(self.constraints, options, self.feasibility, self.limit)
+            yield self._combination(options)
+
+    def _combination(self, options: Options) -> Combination:
+        # Combining is the expensive part: it comes last, and its ways are made on demand.
+        return Combination(self.constraints, options, self.feasibility, self.limit)
 
     def ways_tree_by_tree(self) -> Iterator[Integers]:
         for batch in self.batches():
@@ -232,15 +237,8 @@ class Search:
         page: list[Integers] = []
         last: Cursor | None = None
         try:
-            ordered = OrderedWays(
-                self.index,
-                self.query,
-                order,
-                self.slots,
-                self.options.shared,
-                self.batches(),
-                self.budget,
-            )
+            trees = trees_in_order(self.index, order, self.slots, self.budget)
+            ordered = OrderedWays(self.query, trees, self.options, self._combination, limit)
             for cursor, way in ordered.ways():
                 if limit is not None and answer.count + len(page) == limit:
                     answer.next = last

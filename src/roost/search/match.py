@@ -58,19 +58,21 @@ class Slot:
 
     def shared(self, index: Index, sharing: Integers) -> Integers:
         """Those of the `sharing` rows that can fill the slot for other trees."""
-        if not self.group.may_be_shared:
-            return EMPTY
-        rows = sharing
+        return sharing[self.fits(index, sharing)] if self.group.may_be_shared else EMPTY
+
+    def fits(self, index: Index, rows: Integers) -> Mask:
+        """Which of the rows, which may be anywhere, can fill the slot."""
+        fitting = self.group.accepts(index, rows)
         for class_id, amount in self.demands.items():
             column = index.columns.get(class_id)
             if column is None or not column.count:
-                return EMPTY
+                return np.zeros(len(rows), dtype=np.bool_)
             # With numbers of another type, numpy would convert the whole column first.
             positions = column.row[: column.count].searchsorted(rows.astype(np.int32))
             positions = np.minimum(positions, column.count - 1)
-            has_class = column.row[positions] == rows
-            rows = rows[has_class & fits_mask(column, positions, amount)]
-        return rows[self.group.accepts(index, rows)]
+            fitting &= column.row[positions] == rows
+            fitting &= fits_mask(column, positions, amount)
+        return fitting
 
 
 class GroupMatcher:

@@ -3,28 +3,41 @@
 Trees are sorted by rank and UUID (`order.py`) and take turns: the first way of each, then the
 second of each, and so on. So the cursor of a way is (turn, rank, UUID), and the next page can begin
 after it without counting: trees that come and go in between do not move the others.
+
+A page mostly ends in the first turn, after a few trees. So the first trees of the order are
+examined a block at a time. All trees are examined at once as soon as that is less work: if few of
+the first ones can serve, or a page needs the second turn.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from roost.query import CandidateQuery, Cursor, Order
+from roost.query import CandidateQuery, Cursor
 from roost.search import combine
 from roost.search.budget import Budget
 from roost.search.combine import Combination
 from roost.search.index.columns import Integers
-from roost.search.index.index import Index
-from roost.search.match import EMPTY, Slot
-from roost.search.order import in_order, ranks_of
-from roost.search.sharing import SharingOptions
+from roost.search.index.sorted_trees import Key, Ranks
+from roost.search.match import EMPTY
+from roost.search.options import Options
+from roost.search.order import TreesInOrder
+from roost.search.tree_block import TreeBlock
+from roost.search.tree_options import TreeOptions
 
 # Ways that are made and checked at once: few at first, since a page may want no more, then more.
 WAYS_AT_FIRST = 256
 WAYS_AT_ONCE = combine.WAYS_FEW
 # How many trees are a step of the budget when they take turns.
 TREES_PER_STEP = 4
+# How many trees the first block has at least, and how much larger each is than the last one.
+BLOCK_MIN = 16
+BLOCK_GROWTH = 4
+# How many trees are examined in blocks before it seems better to examine all.
+BLOCKS_MAX = 1024
+# All are examined at once if there are no more rows than these for each way that a page wants.
+ROWS_PER_WAY = 8
 
 
 class _Tree:
@@ -71,97 +84,68 @@ class _Tree:
         return way
 
 
-class OrderedWays:
-    """All ways of one search, in order."""
+class _Trees:
+    """Trees that can perhaps serve, in order; their ways are made when their turn comes."""
 
     def __init__(
         self,
-        index: Index,
-        query: CandidateQuery,
-        order: Order,
-        slots: list[Slot],
-        shared: list[SharingOptions],
-        batches: Iterable[Combination],
+        batches: Sequence[Combination],
+        numbers: Integers,
+        ranks: Ranks,
+        uuids: Sequence[str],
+        made: dict[int, _Tree],
+        ways_wanted: int,
         budget: Budget,
     ) -> None:
+        """`numbers` count the trees of all batches; `made` is by root, for all that ask."""
+        self._batches = batches
+        self._numbers = numbers
+        self._ranks = ranks
+        self._uuids = uuids
+        self._made = made
         self._budget = budget
-        self._uuids = index.uuids
-        self._after = query.after
-        # Only a way in which everything is shared can be that of several trees.
-        self._repeats = all(each.reach is not None for each in shared)
-        self._sharing = index.sharing_rows()
-        self._batches = list(batches)
-        roots = np.concatenate([EMPTY, *(each.options.roots for each in self._batches)])
-        ranks = ranks_of(index, order, slots, roots, budget)
-        # For each tree, in order; its ways are made when its turn comes.
-        self._numbers = in_order(index, roots, ranks, budget)
-        self._roots = roots[self._numbers]
-        self._ranks = ranks[self._numbers]
-        self._first_of_batch = np.cumsum([0, *(len(each.options.roots) for each in self._batches)])
-        self._trees: dict[int, _Tree] = {}
-        self._ways_wanted = WAYS_AT_FIRST
+        roots = np.concatenate([EMPTY, *(each.options.roots for each in batches)])
+        self._roots = roots[numbers]
+        self._first_of_batch = np.cumsum([0, *(len(each.options.roots) for each in batches)])
+        self._ways_wanted = ways_wanted
 
-    def ways(self) -> Iterator[tuple[Cursor, Integers]]:
-        """The ways after the cursor at which the last page ended."""
-        seen: set[tuple[int, ...]] = set()
-        for cursor, way in self._ways():
-            if self._repeats and np.isin(way, self._sharing).all():
-                key = tuple(way.tolist())
-                if key in seen:
-                    continue
-                seen.add(key)
-            if self._after is None or cursor.key > self._after.key:
-                yield cursor, way
+    def __len__(self) -> int:
+        return len(self._roots)
 
-    def _ways(self) -> Iterator[tuple[Cursor, Integers]]:
-        after = self._after
-        turn = skipped = 0
-        if after is not None and not self._repeats:
-            # No way before the cursor can repeat one after it, so none of them is made.
-            turn = after.turn
-            skipped = bisect_right(range(len(self._roots)), (after.rank, after.root), key=self._key)
-        alive: Iterable[int] = range(len(self._roots))
-        while alive:
-            still = []
-            for number, position in enumerate(alive):
-                if number % TREES_PER_STEP == 0:
-                    self._budget.step()
-                if position < skipped:
-                    still.append(position)
-                    continue
-                way = self._tree(position).way(turn)
-                if way is not None:
-                    still.append(position)
-                    rank, root = self._key(position)
-                    yield Cursor(turn=turn, rank=rank, root=root), way
-            alive, skipped = still, 0
-            turn += 1
-
-    def _key(self, position: int) -> tuple[float, str]:
+    def key(self, position: int) -> Key:
         return float(self._ranks[position]), self._uuids[int(self._roots[position])]
 
-    # -- the ways of some trees ----------------------------------------------------------------
+    def cursor(self, position: int, turn: int) -> Cursor:
+        rank, root = self.key(position)
+        return Cursor(turn=turn, rank=rank, root=root)
 
-    def _tree(self, position: int) -> _Tree:
-        tree = self._trees.get(position)
-        if tree is None:
+    def up_to(self, key: Key | None) -> int:
+        """How many of the trees come before this place, with the one that is there."""
+        return 0 if key is None else bisect_right(range(len(self)), key, key=self.key)
+
+    def way(self, position: int, turn: int) -> Integers | None:
+        root = int(self._roots[position])
+        if root not in self._made:
             self._prepare(position)
-            tree = self._trees[position]
-        return tree
+        return self._made[root].way(turn)
 
     def _prepare(self, first: int) -> None:
         """Make the ways of this tree, and with it those of the trees that come next."""
         count = 0.0
         few: dict[int, list[_Tree]] = {}
-        for position in range(first, len(self._roots)):
+        # Each of them has a way, if nothing else is in its way.
+        some = slice(first, first + self._ways_wanted)
+        numbers = self._numbers[some]
+        batches = self._first_of_batch.searchsorted(numbers, side="right") - 1
+        numbers = numbers - self._first_of_batch[batches]
+        for position, (root, batch, number) in enumerate(
+            zip(self._roots[some].tolist(), batches.tolist(), numbers.tolist(), strict=True)
+        ):
             if position % TREES_PER_STEP == 0:
                 self._budget.step()
-            if position in self._trees:
+            if root in self._made:
                 continue
-            number = int(self._numbers[position])
-            batch = int(np.searchsorted(self._first_of_batch, number, side="right")) - 1
-            tree = _Tree(self._batches[batch], number - int(self._first_of_batch[batch]))
-            self._trees[position] = tree
+            tree = self._made[root] = _Tree(self._batches[batch], number)
             if tree.way_count > combine.WAYS_FEW:
                 tree.search(tree.batch.ways_of_one(tree.number))
             else:
@@ -174,3 +158,113 @@ class OrderedWays:
             found = trees[0].batch.ways_of_few([tree.number for tree in trees])
             for tree, ways in zip(trees, found, strict=True):
                 tree.add(ways)
+
+
+class OrderedWays:
+    """All ways of one search, in order."""
+
+    def __init__(
+        self,
+        query: CandidateQuery,
+        trees: TreesInOrder,
+        options: TreeOptions,
+        combination: Callable[[Options], Combination],
+        limit: int | None,
+    ) -> None:
+        """A page has `limit` ways, or all."""
+        self._index = options.index
+        self._budget = options.budget
+        self._after = query.after
+        self._in_order = trees
+        self._options = options
+        self._combination = combination
+        self._limit = limit
+        # Only a way in which everything is shared can be that of several trees.
+        self._repeats = all(each.reach is not None for each in options.shared)
+        self._made: dict[int, _Tree] = {}
+
+    def ways(self) -> Iterator[tuple[Cursor, Integers]]:
+        """The ways after the cursor at which the last page ended."""
+        seen: set[tuple[int, ...]] = set()
+        for cursor, way in self._ways():
+            if self._repeats and np.isin(way, self._options.sharing).all():
+                key = tuple(way.tolist())
+                if key in seen:
+                    continue
+                seen.add(key)
+            if self._after is None or cursor.key > self._after.key:
+                yield cursor, way
+
+    def _ways(self) -> Iterator[tuple[Cursor, Integers]]:
+        turn, after = 0, None
+        if self._after is not None and not self._repeats:
+            # No way before the cursor can repeat one after it, so none of them is made.
+            turn, after = self._after.turn, (self._after.rank, self._after.root)
+        if turn == 0 and self._is_short:
+            after = yield from self._first_ways(after)
+        trees = self._all()
+        skipped = trees.up_to(after)
+        alive: Iterable[int] = range(len(trees))
+        while alive:
+            still = []
+            for number, position in enumerate(alive):
+                if number % TREES_PER_STEP == 0:
+                    self._budget.step()
+                if position < skipped:
+                    still.append(position)
+                    continue
+                way = trees.way(position, turn)
+                if way is not None:
+                    still.append(position)
+                    yield trees.cursor(position, turn), way
+            alive, skipped = still, 0
+            turn += 1
+
+    # -- which trees ---------------------------------------------------------------------------
+
+    @property
+    def _is_short(self) -> bool:
+        """Whether a page wants so few ways that it is not worth while to examine all trees."""
+        return self._limit is not None and self._limit * ROWS_PER_WAY < self._index.rows.count
+
+    def _first_ways(
+        self, after: Key | None
+    ) -> Generator[tuple[Cursor, Integers], None, Key | None]:
+        """The first ways of the trees after this place; returns the place up to which they are."""
+        for roots, ranks in self._blocks(after):
+            self._budget.step()
+            after = float(ranks[-1]), self._index.uuids[int(roots[-1])]
+            block = TreeBlock(self._options, roots.astype(np.int64))
+            options = block.options()
+            if options is None:
+                continue
+            batch, numbers = self._combination(options), np.arange(len(block.able))
+            trees = self._trees([batch], numbers, ranks[block.able])
+            for position in range(len(trees)):
+                way = trees.way(position, 0)
+                if way is not None:
+                    yield trees.cursor(position, 0), way
+        return after
+
+    def _blocks(self, after: Key | None) -> Iterator[tuple[Integers, Ranks]]:
+        """The trees after this place, some at a time, up to where it is better to examine all."""
+        wanted = 1 + (self._limit or 0)
+        size = max(BLOCK_MIN, wanted + wanted // 4)
+        left = max(BLOCKS_MAX, 2 * size)
+        for roots, ranks in self._in_order.after(after):
+            while left > 0 and len(roots):
+                yield roots[:size], ranks[:size]
+                left -= size
+                roots, ranks = roots[size:], ranks[size:]
+                size *= BLOCK_GROWTH
+
+    def _all(self) -> _Trees:
+        """All trees that can perhaps serve."""
+        batches = [self._combination(options) for options in self._options.batches()]
+        roots = np.concatenate([EMPTY, *(each.options.roots for each in batches)])
+        return self._trees(batches, *self._in_order.among(roots))
+
+    def _trees(self, batches: Sequence[Combination], numbers: Integers, ranks: Ranks) -> _Trees:
+        wanted = WAYS_AT_FIRST if self._limit is None else min(self._limit + 1, WAYS_AT_FIRST)
+        uuids = self._index.uuids
+        return _Trees(batches, numbers, ranks, uuids, self._made, wanted, self._budget)

@@ -51,10 +51,10 @@ class TreeOptions:
         self.root_test = RootTest(index, query, budget)
         self.sharing = index.sharing_rows()
         # Equal groups have the same options.
-        self._same_as = same_as(query.groups, slots)
+        self.same_as = same_as(query.groups, slots)
         self.shared: list[SharingOptions] = []
         for number, slot in enumerate(slots):
-            first = self._same_as[number]
+            first = self.same_as[number]
             if first < number:
                 self.shared.append(self.shared[first])
             else:
@@ -114,8 +114,8 @@ class TreeOptions:
         for number, (slot, shared) in enumerate(zip(self.slots, self.shared, strict=True)):
             if not len(roots):
                 break
-            if self._same_as[number] < number:
-                local.append(local[self._same_as[number]])
+            if self.same_as[number] < number:
+                local.append(local[self.same_as[number]])
                 continue
             found = slot.tried(self.index, slot.local(self.index, first, end, self.budget))
             local.append(found)
@@ -161,9 +161,9 @@ class TreeOptions:
         start: list[Integers] = []
         count: list[Integers] = []
         for number, (found, shared) in enumerate(zip(local, self.shared, strict=True)):
-            if self._same_as[number] < number:
+            if self.same_as[number] < number:
                 for each in (flat, start, count):
-                    each.append(each[self._same_as[number]])
+                    each.append(each[self.same_as[number]])
                 continue
             self.budget.pass_over_rows(end - first)
             # How many were found before each row: quicker than to search for every tree.
@@ -177,9 +177,13 @@ class TreeOptions:
             flat.append(found)
             start.append(begins)
             count.append(counts)
-        options = Options(roots, flat, start, count, self._same_as)
+        options = Options(roots, flat, start, count, self.same_as)
+        self.note_ways(options)
+        return options
+
+    def note_ways(self, options: Options) -> None:
+        """Remember the options of the tree with the most ways."""
         hardest = int(np.argmax(options.ways))
         if options.ways[hardest] > self._ways_most:
             self._ways_most = float(options.ways[hardest])
-            self.counts_most = [int(counts[hardest]) for counts in count]
-        return options
+            self.counts_most = [int(counts[hardest]) for counts in options.count]

@@ -76,7 +76,7 @@ def _add_usage(index: Index, provider_id: int, class_id: int, amount: int) -> No
     # tables with its usage.
     if position is not None:
         column.own("used")[position] += amount
-        index.drop_summaries(row)
+        index.tree_changed(row)
 
 
 def _update_in_place(index: Index, number: int, new: IndexedProvider | None) -> bool:
@@ -94,7 +94,7 @@ def _update_in_place(index: Index, number: int, new: IndexedProvider | None) -> 
     )
     if not same_shape:
         return False
-    index.drop_summaries(row)
+    index.tree_changed(row)
     index.set_traits(row, new.traits)
     index.set_aggregates(row, new.aggregates)
     index.rows.own("generation")[row] = new.generation

@@ -115,6 +115,7 @@ class RowColumns(Columns):
     # For a root: stands for its tree as it is now. It is another one after each change, and no
     # other tree ever has it.
     stamp: Integers
+    checksum: npt.NDArray[np.uint32]  # for a root: of its UUID
     modified: npt.NDArray[np.float64]
 
     def __init__(self) -> None:
@@ -126,6 +127,7 @@ class RowColumns(Columns):
                 "generation": int,
                 **dict.fromkeys(small, np.int32),
                 "stamp": int,
+                "checksum": np.uint32,
                 "modified": float,
             }
         )

@@ -33,6 +33,7 @@ from roost.search.index.providers import IndexedInventory, IndexedProvider, rows
 from roost.search.index.row_lookup import RowLookup
 from roost.search.index.sharing_rows import SharingRows
 from roost.search.index.tree_layout import TreeLayout
+from roost.search.index.tree_orders import TreeOrders
 
 # The index is not compacted for fewer removed rows than these.
 REMOVED_FEW = 1024
@@ -43,6 +44,8 @@ class Index:
 
     # How much of the change feed the index contains. The service sets it.
     position: Mapping[int, int]
+    # Whether usage may change without notice (`search/what_if.py`).
+    is_what_if = False
 
     def __init__(self, classes: Collection[NameRow], traits: Collection[NameRow]) -> None:
         self.classes = Catalog(classes)
@@ -65,6 +68,9 @@ class Index:
         # The summaries of whole trees as answers show them: layout -> stamp of the tree -> text.
         # Searches fill it, also those on an older snapshot, whose trees have other stamps.
         self.rendered_summaries: dict[str, dict[int, bytes]] = {}
+        # Searches keep orders in it, each with the version of the trees that it is for.
+        self.tree_orders = TreeOrders()
+        self.tree_version = 0
         self.removed_count = 0
 
     def snapshot(self) -> "Index":
@@ -112,6 +118,7 @@ class Index:
                 "aggregates": aggregates,
                 "tree_aggregates": self._tree_aggregates(layout, aggregates),
                 "stamp": np.arange(self._next_stamp, self._next_stamp + layout.count),
+                "checksum": layout.checksums(),
                 "modified": layout.modified,
             }
         )
@@ -119,6 +126,8 @@ class Index:
         self.row_of_id.extend(bare(layout.ids))
         self.row_of_uuid.extend(layout.uuids)
         self.row_of_name.extend(layout.names)
+        roots = np.flatnonzero(layout.parent < 0).tolist()
+        self._note_changed([first + root for root in roots], [layout.uuids[n] for n in roots])
         for class_id, columns in inventories.by_class(first):
             self.columns.setdefault(class_id, ClassColumn()).extend(columns)
         sharing = self.trait_sets.holding_any([self.traits.ids.get(SHARING_TRAIT, -1)])
@@ -143,6 +152,7 @@ class Index:
     def remove_tree(self, root: int) -> None:
         """Mark every row of the tree with this root as removed."""
         last = int(self.rows.last[root])
+        self.tree_changed(root)
         ids, uuids, names = (
             lookup.own("keys") for lookup in (self.row_of_id, self.row_of_uuid, self.row_of_name)
         )
@@ -156,7 +166,6 @@ class Index:
                 column.own("capacity")[column.position(row)] = -1
         self.rows.own("classes")[root : last + 1] = self.class_sets.number(())
         self.rows.own("live")[root : last + 1] = False
-        self.drop_summaries(root)
         self.removed_count += last + 1 - root
 
     def set_traits(self, row: int, traits: tuple[int, ...]) -> None:
@@ -180,15 +189,23 @@ class Index:
         """Whether a provider with these traits shares what it has with other trees."""
         return self.traits.ids.get(SHARING_TRAIT) in traits
 
-    def drop_summaries(self, row: int) -> None:
-        """Drop the rendered summaries of this row's tree, because something in it changed."""
+    def tree_changed(self, row: int) -> None:
+        """Say that something in this row's tree changes, so that nobody takes the old for the new.
+
+        Its rendered summaries are dropped, and orders will move it.
+        """
         root = int(self.rows.root[row])
+        self._note_changed((root,), (self.uuids[root],))
         stamps = self.rows.own("stamp")
         # A list, because searches may add a layout meanwhile.
         for by_stamp in list(self.rendered_summaries.values()):
             by_stamp.pop(int(stamps[root]), None)
         stamps[root] = self._next_stamp
         self._next_stamp += 1
+
+    def _note_changed(self, roots: Collection[int], uuids: Collection[str]) -> None:
+        self.tree_orders.note(roots, uuids)
+        self.tree_version += len(roots)
 
     def drop_all_summaries(self) -> None:
         """Drop the rendered summaries of all trees, because a name that they show changed."""

@@ -7,6 +7,7 @@ can be done for all rows at once.
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +49,13 @@ class TreeLayout:
         self.root: Integers = np.maximum.accumulate(np.where(self.parent < 0, numbers, 0))
         self.last = _last(bare(self.parent))
         self._rows = rows
+
+    def checksums(self) -> npt.NDArray[np.uint32]:
+        """For each position of a root the checksum of its UUID."""
+        found = np.zeros(self.count, dtype=np.uint32)
+        roots = np.flatnonzero(self.parent < 0)
+        found[roots] = [crc32(self.uuids[root].encode()) for root in roots.tolist()]
+        return found
 
     def trait_sets(self) -> Iterator[tuple[int, ...]]:
         """For each position its trait ids, ascending."""

@@ -12,7 +12,7 @@ from roost.search.budget import Budget, GaveUp
 from roost.search.index.columns import Integers, Mask
 from roost.search.index.index import Index
 from roost.search.match import RootTest
-from roost.search.order import in_order, ranks_of
+from roost.search.order import trees_in_order
 from roost.search.split.answer import SplitAnswer, SplitWay, amounts_of
 from roost.search.split.pieces import SplitKind
 from roost.search.split.request import SplitRequest
@@ -108,14 +108,14 @@ class SplitSearch:
         roots = index.root_rows() if self._root is None else np.array([self._root])
         roots = RootTest(index, query, self._budget).accepted(roots)
         roots = roots[self._may_fill(roots)]
-        if query.order is None:
-            ranks = roots.astype(np.float64)
-        else:
+        ranks = roots.astype(np.float64)
+        if query.order is not None:
             slots = [each.slot for each in self._request.slots]
-            ranks = ranks_of(index, query.order, slots, roots, self._budget)
+            trees = trees_in_order(index, query.order, slots, self._budget)
+            numbers, ranks = trees.among(roots)
+            roots = roots[numbers]
         self._ranks = dict(zip(roots.tolist(), ranks.tolist(), strict=True))
-        found: Integers = roots[in_order(index, roots, ranks, self._budget)]
-        return found
+        return roots
 
     def _may_fill(self, roots: Integers) -> Mask:
         """Which trees may fill every slot on its own."""
