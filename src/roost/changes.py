@@ -80,6 +80,7 @@ class Changes(Value, frozen=True, kw_only=True):
 
     usage: Mapping[tuple[int, int], int] = {}  # (provider id, class id) -> difference
     generations: Mapping[int, int] = {}  # provider id -> the highest generation announced
+    first_generations: Mapping[int, int] = {}  # provider id -> the lowest one
     provider_ids: frozenset[int] = frozenset()  # read again; those not in `rows` were deleted
     class_ids: frozenset[int] = frozenset()  # read again; those not in `rows` were deleted
     trait_ids: frozenset[int] = frozenset()  # read again; those not in `rows` were deleted

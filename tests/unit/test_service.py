@@ -19,7 +19,7 @@ class SlowFeed:
         return {1: 0}, Rows()
 
     def own_changes(self, position):
-        return None
+        return iter(())
 
     def changes_since(self, position):
         self.count += 1

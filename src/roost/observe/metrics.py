@@ -21,6 +21,7 @@ OTHER = "other"
 
 _REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _LOAD_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+_BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
 _CANDIDATES = (0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 100_000)
 
 # ---------------------------------------------------------------------------------------------
@@ -69,6 +70,16 @@ SEARCH_CANDIDATES = Histogram(
 SEARCHES_OUT_OF_TIME = Counter(
     "roost_searches_out_of_time",
     "Searches, explanations, counts of capacity and placements that ran out of time.",
+    registry=REGISTRY,
+)
+
+# ---------------------------------------------------------------------------------------------
+# Claims
+
+CLAIMS_PER_COMMIT = Histogram(
+    "roost_claims_per_commit",
+    "How many claims of new consumers were committed together.",
+    buckets=_BATCH_SIZES,
     registry=REGISTRY,
 )
 

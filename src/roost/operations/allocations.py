@@ -10,7 +10,8 @@ from roost.claims import (
 )
 from roost.errors import ConsumerNotFound, UnknownProvider
 from roost.model import ConsumerAllocations, ConsumerChange, ProviderConsumers, Value
-from roost.operations.optimistic import write
+from roost.operations.claiming.claim import Outcome, claim_new
+from roost.operations.optimistic import write, write_from_tables
 from roost.operations.state_readers import StateReader, check_class_ids
 from roost.service.service import Roost
 from roost.settings import Settings
@@ -28,12 +29,20 @@ def replace_allocations(roost: Roost, *, changes: Sequence[ConsumerChange]) -> N
     The first allocation of a consumer creates it, and the last one that goes deletes it.
     """
     check_holds(roost, changes)
-    write(
-        roost,
-        lambda tx, state: claim(tx, state, changes, roost),
-        providers={uuid: None for change in changes for uuid in change.allocations},
-        retry_count=roost.settings.allocation_conflict_retry_count,
-    )
+    outcome = claim_new(roost, changes)
+    if outcome is Outcome.WRITTEN:
+        return
+
+    def unit(tx: Transaction, state: StateReader) -> None:
+        claim(tx, state, changes, roost)
+
+    retry_count = roost.settings.allocation_conflict_retry_count
+    if outcome is Outcome.LEFT_OUT:
+        providers = {uuid: None for change in changes for uuid in change.allocations}
+        write(roost, unit, providers=providers, retry_count=retry_count)
+    else:
+        # It does not fit by the index. It is for the tables to refuse it.
+        write_from_tables(roost, unit, retry_count=retry_count)
 
 
 def check_holds(roost: Roost, changes: Sequence[ConsumerChange]) -> None:

@@ -74,7 +74,9 @@ def describe_writes(
     roots: Mapping[str, str] = {tree: names.root_of(tree) for tree in trees}
     newest_first = []
     for each in reversed(reported):
-        events = tuple(_events(names, now.classes, each.record))
+        events = tuple(
+            event for part in each.record.by_claim() for event in _events(names, now.classes, part)
+        )
         roots_after = roots
         moved = trees & names.step_back(each.record)
         if moved:

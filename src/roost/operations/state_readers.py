@@ -185,7 +185,7 @@ class IndexReader(StateReader):
         self._by_id = {each.state.id: each for each in snapshot.providers.values()}
 
     def consumers(self, changes: Sequence[ConsumerChange]) -> Mapping[str, ConsumerRecord]:
-        if all(map(_creates_consumer, changes)):
+        if all(map(creates_consumer, changes)):
             # If one exists after all, in any spelling, inserting its row fails.
             return {}
         return TableReader(self._tx).consumers(changes)
@@ -241,11 +241,11 @@ class LockedIndexReader(IndexReader):
         locked = TableReader(self._tx).providers(uuids, ids)
         generations = {each.id: each.generation for each in locked.values()}
         if any(each.state.generation != generations.get(id) for id, each in self._by_id.items()):
-            records = self._tx.records_since(self._snapshot.position)
+            claims = _RecordedClaims(self._tx.records_since(self._snapshot.position))
             self._by_id = {
                 id: current
                 for id, each in self._by_id.items()
-                if (current := _advanced(each, records)).state.generation == generations.get(id)
+                if (current := claims.advanced(each)).state.generation == generations.get(id)
             }
         return locked
 
@@ -262,7 +262,7 @@ class LockedIndexReader(IndexReader):
         return self._tx.traits.of(provider_id)
 
 
-def _creates_consumer(change: ConsumerChange) -> bool:
+def creates_consumer(change: ConsumerChange) -> bool:
     """Whether the client says that the consumer does not exist yet, and allocates something.
 
     In a spelling that inserting its row would not find, the tables have to be asked.
@@ -273,32 +273,64 @@ def _creates_consumer(change: ConsumerChange) -> bool:
     return is_new and is_found and bool(change.allocations)
 
 
-def _advanced(snapshot: ProviderSnapshot, records: Sequence[ChangeRecord]) -> ProviderSnapshot:
-    """The snapshot after the claims in these records.
+def advance_snapshots(
+    tx: Transaction,
+    snapshots: Mapping[str, ProviderSnapshot],
+    position: FeedPosition,
+    generations: Mapping[int, int],
+) -> Mapping[str, ProviderSnapshot]:
+    """Snapshots of that position, brought up to date for providers that have these generations now.
 
-    Each claim moves the generation by one, so a missing record shows as a gap. Then, and where a
-    record says that more than usage has changed, the generation stays behind that of the locked
-    row, and the provider must be read from the tables.
+    Without those whose changes since then the feed alone does not tell. `generations` are by id, of
+    rows that the transaction has locked.
     """
-    provider_id, generation = snapshot.state.id, snapshot.state.generation
-    added: dict[int, int] = {}
-    moves: list[int] = []
-    for record in records:
-        if provider_id in record.providers:
+    if all(each.state.generation == generations.get(each.state.id) for each in snapshots.values()):
+        return snapshots
+    claims = _RecordedClaims(tx.records_since(position))
+    advanced = {uuid: claims.advanced(each) for uuid, each in snapshots.items()}
+    return {
+        uuid: each
+        for uuid, each in advanced.items()
+        if each.state.generation == generations.get(each.state.id)
+    }
+
+
+class _RecordedClaims:
+    """What change records say of claims, by provider."""
+
+    def __init__(self, records: Sequence[ChangeRecord]) -> None:
+        self._reread: set[int] = set()  # ids of providers of which more than usage has changed
+        self._moves: dict[int, list[int]] = {}  # provider id -> the generations after each claim
+        self._added: dict[tuple[int, int], int] = {}  # provider id, class id -> usage
+        for record in records:
+            self._reread.update(record.providers)
+            for id, after in record.generations:
+                self._moves.setdefault(id, []).append(after)
+            for id, class_id, difference in record.usage:
+                self._added[id, class_id] = self._added.get((id, class_id), 0) + difference
+
+    def advanced(self, snapshot: ProviderSnapshot) -> ProviderSnapshot:
+        """The snapshot after these claims.
+
+        Each claim moves the generation by one, so a missing record shows as a gap. Then, and where
+        a record says that more than usage has changed, the generation stays behind that of the
+        locked row, and the provider must be read from the tables.
+        """
+        provider_id, generation = snapshot.state.id, snapshot.state.generation
+        if provider_id in self._reread:
             return snapshot
-        moves += [after for id, after in record.generations if id == provider_id]
-        for id, class_id, difference in record.usage:
-            if id == provider_id:
-                added[class_id] = added.get(class_id, 0) + difference
-    for after in sorted(moves):
-        if after != generation + 1:
-            return snapshot
-        generation = after
-    return ProviderSnapshot(
-        state=msgspec.structs.replace(snapshot.state, generation=generation),
-        inventories={
-            name: msgspec.structs.replace(each, used=each.used + added.get(each.class_id, 0))
-            for name, each in snapshot.inventories.items()
-        },
-        traits=snapshot.traits,
-    )
+        for after in sorted(self._moves.get(provider_id, ())):
+            if after != generation + 1:
+                return snapshot
+            generation = after
+        added = self._added
+        return ProviderSnapshot(
+            state=msgspec.structs.replace(snapshot.state, generation=generation),
+            inventories={
+                name: msgspec.structs.replace(
+                    each, used=each.used + added.get((provider_id, each.class_id), 0)
+                )
+                for name, each in snapshot.inventories.items()
+            },
+            traits=snapshot.traits,
+        )

@@ -6,6 +6,9 @@ A search shows that it is long by asking whether it may go on (`roost.service.se
 
 Other requests do not ask: they wait for the database, or read a hundred thousand rows. While others
 wait, one that has been at it for too long is late, and another thread takes its place.
+
+A claim that waits for the transaction of others lends its place: the more claims wait at once, the
+more of them share the next transaction.
 """
 
 import logging
@@ -33,6 +36,10 @@ LATE_MAX = 64
 # How many late requests a sender may have before its next one that may take long has to wait. They
 # take no turns, so each of them slows everybody down.
 LATE_OF_SENDER_MAX = 2
+# How many requests may have lent their places. Each has a thread.
+LENT_MAX = 128
+# How many threads without a place are kept for the next one.
+SPARE_MAX = 64
 # How long a long request goes on while others wait for their turn.
 TURN_SECONDS = 0.02
 # How long a long request rests, each time it is asked, while short ones are being worked on.
@@ -58,6 +65,10 @@ class Lanes:
         self._slow_running_max = max(1, threads - 1)
         self._long = 0
         self._late = 0
+        self._lent = 0
+        # Threads without a place, and the places that are given to them.
+        self._spare_count = 0
+        self._spare_places: SimpleQueue[_Place] = SimpleQueue()
         # Senders whose late requests might have been long ones from the beginning.
         self._late_senders: Counter[Sender] = Counter()
         self._added = threading.Event()
@@ -113,11 +124,27 @@ class Lanes:
     # In a thread
 
     def _start_thread(self) -> None:
+        """Add a place, with a thread that has none or with a new one."""
         place = _Place(self)
         self._places = (*self._places, place)
-        threading.Thread(target=self._work, args=(place,), name=self._name, daemon=True).start()
+        if self._spare_count:
+            self._spare_count -= 1
+            self._spare_places.put(place)
+        else:
+            threading.Thread(target=self._work, args=(place,), name=self._name, daemon=True).start()
 
     def _work(self, place: "_Place") -> None:
+        while True:
+            self._work_in(place)
+            with self._lock:
+                # Claims come again and again, long requests seldom.
+                if not place.is_lent or self._spare_count >= SPARE_MAX:
+                    return
+                self._spare_count += 1
+            place = self._spare_places.get()
+
+    def _work_in(self, place: "_Place") -> None:
+        """Do one job after the other, until another thread takes the place."""
         while place.is_kept:
             self._signals.get()
             job = self._next()
@@ -154,6 +181,8 @@ class Lanes:
                 self._long -= 1
             elif place.is_late:
                 self._forget_late(place)
+            elif place.is_lent:
+                self._lent -= 1
             else:
                 self._leave(place)
         if place.has_turn:
@@ -167,9 +196,23 @@ class Lanes:
             self._long += 1
             if place.is_late:
                 self._forget_late(place)
+            elif place.is_lent:
+                place.is_lent = False
+                self._lent -= 1
             else:
                 self._replace(place)
             place.is_long = True
+
+    def lend(self, place: "_Place") -> None:
+        """Leave the place to another thread if no other is free."""
+        with self._lock:
+            has_place = place.is_kept and not place.is_late
+            if not has_place or self._lent >= LENT_MAX:
+                return
+            if all(each.is_working for each in self._places):
+                self._lent += 1
+                place.is_lent = True
+                self._replace(place)
 
     def _replace(self, place: "_Place") -> None:
         """Let another thread take the place; that of this request ends with the request."""
@@ -228,6 +271,7 @@ class _Place:
         self.is_working = False
         self.is_long = False
         self.is_late = False
+        self.is_lent = False
         self.has_turn = False
         self.may_take_long = False
         self.sender: Sender = NOBODY
@@ -257,6 +301,9 @@ class _Place:
         if self._lanes.has_short_requests:
             # They get the interpreter at once instead of waiting until it is taken away.
             time.sleep(REST_SECONDS)
+
+    def lend(self) -> None:
+        self._lanes.lend(self)
 
     def rest(self) -> None:
         if any(place.is_working and place is not self for place in self._lanes.places):

@@ -25,12 +25,22 @@ class Contention:
 
     def __init__(self) -> None:
         self._lost_at: dict[str, float] = {}  # provider UUID -> when a race for it was lost
+        self._batch_lost_at = 0.0
         self._queues = [Lock() for _ in range(QUEUES)]
 
     def record_lost_race(self, provider_uuids: Iterable[str]) -> None:
         if len(self._lost_at) > PROVIDERS_MAX:
             self._lost_at.clear()
         self._lost_at.update(dict.fromkeys(provider_uuids, time.monotonic()))
+
+    def record_lost_batch(self) -> None:
+        """A batch of claims lost a race, to another process."""
+        self._batch_lost_at = time.monotonic()
+
+    @property
+    def loses_batches(self) -> bool:
+        """Whether batches lose races: other processes claim what the batches of this one do."""
+        return self._batch_lost_at > time.monotonic() - CONTENDED_SECONDS
 
     def includes_any(self, provider_uuids: Iterable[str]) -> bool:
         return bool(self._contended(provider_uuids))

@@ -21,6 +21,9 @@ class Place(Protocol):
     def rest(self) -> None:
         """Let go of the interpreter for a moment if other requests are being worked on."""
 
+    def lend(self) -> None:
+        """Let another request be worked on meanwhile: this one waits for others like it."""
+
 
 # Set by the server for each request. Without one, a long request just goes on.
 PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
@@ -41,6 +44,13 @@ def give_way() -> None:
             place.give_way(time.monotonic() + _TURN_SECONDS_MAX)
         # Each piece of an answer is work of its own, which `give_way` seldom takes for long.
         place.rest()
+
+
+def lend_place() -> None:
+    """Let others be worked on while this request waits; it goes on beside them."""
+    place = PLACE.get()
+    if place is not None:
+        place.lend()
 
 
 class SearchTime:

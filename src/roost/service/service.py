@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Event, Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from roost.changes import Changes
 from roost.observe import metrics
@@ -15,14 +15,17 @@ from roost.progress import SILENT, Progress
 from roost.search.budget import Budget
 from roost.search.index.advance import is_next
 from roost.search.index.index import Index
+from roost.service.claim_queue import ClaimQueue
 from roost.service.contention import Contention
 from roost.service.event_hub import EventHub
 from roost.service.holds import NOTICE_SECONDS, Holds
 from roost.service.search_time import SearchTime
 from roost.service.shared_index import SharedIndex
 from roost.settings import Settings
+from roost.store.change_record import ChangeRecord
 from roost.store.feed.positions import FeedPosition
 from roost.store.store import RETRY_COUNT_DEFAULT, Store
+from roost.store.tables.new_claims import NewClaims
 from roost.store.transaction import Transaction
 
 LOG = logging.getLogger(__name__)
@@ -59,6 +62,9 @@ class Roost:
         self.store = store
         self.settings = settings
         self.contention = Contention()
+        # Claims of new consumers that go into one transaction; and the turn of a large one.
+        self.claim_queue: ClaimQueue[Any, Any] = ClaimQueue()
+        self.large_claims = Lock()
         stopping = stopping or Event()
         self.event_hub = EventHub(store, settings.event_streams_max, stopping)
         self.holds = Holds(self.catch_up, stopping)
@@ -161,6 +167,12 @@ class Roost:
         self._apply_own_changes_if_free()
         return result
 
+    def write_at_once(self, claims: NewClaims, record: ChangeRecord) -> None:
+        """Write claims of new consumers and commit them; see `Store.write_at_once`."""
+        self.store.write_at_once(claims, record)
+        # The next batch is judged by the index.
+        self._apply_own_changes_if_free(patience_seconds=RECENT_SECONDS_MAX)
+
     def run(
         self, unit: Callable[[Transaction], Result], *, retry_count: int = RETRY_COUNT_DEFAULT
     ) -> Result:
@@ -169,12 +181,12 @@ class Roost:
         self._apply_own_changes_if_free()
         return result
 
-    def _apply_own_changes_if_free(self) -> None:
-        """Bring a write of this process into the index, unless that means waiting.
+    def _apply_own_changes_if_free(self, patience_seconds: float = 0.0) -> None:
+        """Bring a write of this process into the index, unless that means waiting longer than this.
 
         A thread that is catching up will apply it too, and so will the next one that reads.
         """
-        if self._catch_up_lock.acquire(blocking=False):
+        if self._catch_up_lock.acquire(timeout=patience_seconds):
             try:
                 self._apply_own_changes()
             finally:
@@ -223,12 +235,14 @@ class Roost:
         index = self._index.live
         if index is None:
             return
-        while (news := self.store.own_changes(index.position)) is not None:
-            position, changes = news
-            # Writes of other processes that came in between must be applied first.
-            if not is_next(index, changes):
+        while True:
+            for position, changes in self.store.own_changes(index.position):
+                # Writes of other processes that came in between must be applied first.
+                if is_next(index, changes):
+                    self._advance(index, changes, position)
+                    break
+            else:
                 return
-            self._advance(index, changes, position)
 
     def _advance(self, index: Index, changes: Changes, position: FeedPosition) -> None:
         self._index.advance(changes, position)

@@ -1,6 +1,7 @@
 """The change record: what one write transaction changed, as other processes need to know it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import msgspec
 
@@ -40,11 +41,31 @@ class ChangeRecord(msgspec.Struct, omit_defaults=True, frozen=True, rename=_STOR
     former_roots: list[tuple[int, str]] = []
     # Provider id, its generation, for a write that changed the provider without advancing it.
     seen_generations: list[tuple[int, int]] = []
+    # For each claim of a batch: how many of `generations`, and how many of `usage`, are its own, in
+    # their order. Empty: all of them are of one write.
+    claims: list[tuple[int, int]] = []
 
     @property
     def is_self_contained(self) -> bool:
         """Whether a reader can apply the record without reading any row of the tables."""
         return not (self.providers or self.classes or self.traits or self.removed_writers)
+
+    @property
+    def entry_count(self) -> int:
+        """How many providers and amounts it names, as a measure of its size."""
+        return len(self.usage) + len(self.generations) + len(self.providers)
+
+    def by_claim(self) -> "Iterator[ChangeRecord]":
+        """This record, or that of a batch as one record for each of its claims."""
+        if not self.claims:
+            yield self
+            return
+        generations, usage = iter(self.generations), iter(self.usage)
+        for generation_count, usage_count in self.claims:
+            yield ChangeRecord(
+                generations=list(islice(generations, generation_count)),
+                usage=list(islice(usage, usage_count)),
+            )
 
 
 _DECODER = msgspec.json.Decoder(ChangeRecord)
@@ -73,6 +94,11 @@ class ChangeRecordBuilder:
         self._deleted: list[tuple[int, str, str]] = []
         self._former_roots: dict[int, str] = {}
         self._seen_generations: dict[int, int] = {}
+        self._batch: ChangeRecord | None = None
+
+    def claim_together(self, batch: ChangeRecord) -> None:
+        """The transaction claims for several clients, as this record has it, and does no more."""
+        self._batch = batch
 
     def add_usage(self, provider_id: int, class_id: int, difference: int) -> None:
         key = provider_id, class_id
@@ -114,6 +140,8 @@ class ChangeRecordBuilder:
 
     def build(self) -> ChangeRecord | None:
         """The record; None if the transaction changed nothing."""
+        if self._batch is not None:
+            return self._batch
         used = {provider for provider, _ in self._usage} & self._providers
         kinds = {**self._kinds, EventKind.ALLOCATIONS: used} if used else self._kinds
         record = ChangeRecord(

@@ -5,7 +5,7 @@ import os
 import random
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 
@@ -16,6 +16,8 @@ from roost.changes import Changes, Rows
 from roost.errors import ConcurrentUpdate
 from roost.observe import metrics
 from roost.progress import SILENT, Progress
+from roost.store.change_record import ChangeRecord
+from roost.store.claim_writer import ClaimWriter
 from roost.store.connection.database import Database
 from roost.store.connection.driver_errors import (
     RETRYABLE,
@@ -30,7 +32,9 @@ from roost.store.feed.positions import FeedPosition
 from roost.store.feed.reader import Feed
 from roost.store.feed.writer import Writer
 from roost.store.tables.consumer_list import ConsumerList
+from roost.store.tables.consumer_references import References, find_references
 from roost.store.tables.idempotency import StoredPlacement, read_stored_placement
+from roost.store.tables.new_claims import NewClaims
 from roost.store.tables.reads import Reads
 from roost.store.tables.session import IdCache
 from roost.store.transaction import Transaction
@@ -52,7 +56,9 @@ class Store:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._writer = Writer(database)
-        self._feed = Feed(database, self._writer)
+        self._claim_writer = ClaimWriter(database)
+        claims_by = self._claim_writer.feed_writer if self._claim_writer.is_possible else None
+        self._feed = Feed(database, self._writer, claims_by)
         self.reads = Reads(database)
         self.consumer_list = ConsumerList(database)
         self._id_cache: tuple[int | None, IdCache] = None, IdCache()  # valid for this writer id
@@ -81,6 +87,7 @@ class Store:
     def dispose(self) -> None:
         """Close every connection."""
         self._feed.close()
+        self._claim_writer.close()
         self._database.dispose()
 
     # -----------------------------------------------------------------------------------------
@@ -120,11 +127,32 @@ class Store:
         before COMMIT. Nothing was written in either case, and the unit may run again. (The writer
         resolves a connection that breaks during COMMIT, see `Writer.commit`.)
         """
+        with self._retryable_errors(), self.write() as transaction:
+            return unit(transaction)
+
+    @property
+    def writes_at_once(self) -> bool:
+        """Whether `write_at_once` is possible."""
+        return self._claim_writer.is_possible
+
+    def write_at_once(self, claims: NewClaims, record: ChangeRecord) -> None:
+        """Write claims of new consumers and commit them, in one round trip; raises as `attempt`."""
+        with self._retryable_errors():
+            self._claim_writer.write(claims, record)
+
+    def known_references(
+        self, *, projects: Collection[str], users: Collection[str], types: Collection[str]
+    ) -> References | None:
+        """The ids of these names, if this process remembers all of them."""
+        return find_references(
+            self._current_id_cache(), projects=projects, users=users, types=types
+        )
+
+    @contextmanager
+    def _retryable_errors(self) -> Iterator[None]:
         with converting_errors():
             try:
-                with self.write() as transaction:
-                    result = unit(transaction)
-                return result
+                yield
             except driver.DBDuplicateEntry as error:
                 raise RowExists(str(error)) from error
             except RETRYABLE as error:
@@ -133,6 +161,7 @@ class Store:
                 # Reads must not stay with a server that writes had to leave.
                 self._database.renew_readers()
                 self._feed.reconnect()
+                self._claim_writer.reconnect()
                 raise ConnectionLost(error) from error
 
     def run(
@@ -214,8 +243,11 @@ class Store:
         """Whether this process deleted a provider after a position; from memory."""
         return self._feed.has_deleted_since(position)
 
-    def own_changes(self, position: FeedPosition) -> tuple[FeedPosition, Changes] | None:
-        """The next change of this process after a position, if no read is needed for it."""
+    def own_changes(self, position: FeedPosition) -> Iterator[tuple[FeedPosition, Changes]]:
+        """The next changes of this process after a position, as far as no read is needed for them.
+
+        They are alternatives: each leads from this position to another one.
+        """
         return self._feed.own_changes(position)
 
     def _after_fork(self) -> None:
@@ -223,6 +255,7 @@ class Store:
         self._database.dispose(close=False)
         self._database.reset()
         self._writer.reset()
+        self._claim_writer.reset()
         self._feed.reset()
 
 

@@ -11,6 +11,7 @@ from roost.store.tables.catalog import Classes, TraitNames
 from roost.store.tables.consumers import Consumers
 from roost.store.tables.idempotency import IdempotencyKeys
 from roost.store.tables.inventories import Inventories
+from roost.store.tables.new_claims import NewClaims, writes
 from roost.store.tables.providers import Providers
 from roost.store.tables.session import Session
 from roost.store.tables.traits import Traits
@@ -59,6 +60,11 @@ class Transaction(Session):
     @cached_property
     def idempotency_keys(self) -> IdempotencyKeys:
         return IdempotencyKeys(self)
+
+    def write_new_claims(self, claims: NewClaims, record: ChangeRecord) -> None:
+        """Write claims of new consumers, and announce them by this record; and nothing else."""
+        self.defer(writes(self.dialect, claims, self.now, ignores_case=self.ignores_case))
+        self.changes.claim_together(record)
 
     def records_since(self, position: FeedPosition) -> list[ChangeRecord]:
         """What the writers of a position have committed after it, in no order.

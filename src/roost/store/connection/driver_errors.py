@@ -32,6 +32,10 @@ class ConnectionLost(Unavailable):
         super().__init__(f"The database cannot be reached, or written: {error}")
 
 
+class LostWriter(driver.DBDeadlock):  # type: ignore[misc]
+    """The row of this process in `roost_writers` is missing, or has another number."""
+
+
 # The whole unit was rolled back, and its next run sees what it collided with: a lost race, or a
 # row that appeared (duplicate) or vanished (reference) after the unit had read.
 RETRYABLE = (
@@ -112,6 +116,21 @@ def _sqlite_busy(error: sql.OperationalError, *_: object) -> None:
 )
 def _outside_character_set(error: sql.DBAPIError, *_: object) -> None:
     raise driver.DBDataError(error)
+
+
+# A guard inside a statement, or between those of a batch, has failed (`tables/new_claims.py`).
+@exc_filters.filters("postgresql", sql.DataError, r".*")  # type: ignore[untyped-decorator]
+def _postgresql_guard(error: sql.DataError, *_: object) -> None:
+    match getattr(error.orig, "sqlstate", None):
+        case "22012":  # a division by zero
+            raise driver.DBDeadlock(error)
+        case "2201E":  # the logarithm of zero
+            raise LostWriter(error)
+
+
+@exc_filters.filters("mysql", sql.OperationalError, r".*\(1242,")  # type: ignore[untyped-decorator]
+def _mysql_guard(error: sql.OperationalError, *_: object) -> None:
+    raise driver.DBDeadlock(error)
 
 
 def register(engine: Engine) -> None:

@@ -27,6 +27,9 @@ SQLITE_BUSY_SECONDS = 30
 # Connections for reads that the change feed holds permanently. They enlarge the pool.
 FEED_CONNECTIONS = 2
 
+# The connection for writes that claims of new consumers have permanently.
+CLAIM_CONNECTIONS = 1
+
 # More than any consumer may hold, see `api/schemas/bounds.py`.
 JOINED_TEXT_BYTES_MAX = 64 * 1024 * 1024
 
@@ -69,7 +72,13 @@ def create_engine(url: str | URL, options: EngineOptions = EngineOptions()) -> E
         return engine
     # `Database.write` ends every transaction before it returns the connection to the pool, so a
     # ROLLBACK by the pool would waste a round trip.
-    engine = _server(target, options, isolation_level="READ COMMITTED", pool_reset_on_return=None)
+    engine = _server(
+        target,
+        options,
+        isolation_level="READ COMMITTED",
+        pool_extra=CLAIM_CONNECTIONS,
+        pool_reset_on_return=None,
+    )
     statements.register(engine)
     return engine
 

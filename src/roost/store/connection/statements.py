@@ -47,9 +47,9 @@ class Write(NamedTuple):
     """One statement with its values, compiled for one dialect."""
 
     text: str
-    values: Any
-    expected: int | None  # how many rows it must write; None: any number
-    reason: str  # why the race is lost if it wrote another number
+    values: Any = None  # None: they are part of the text
+    expected: int | None = None  # how many rows it must write; None: any number
+    reason: str = ""  # why the race is lost if it wrote another number
 
 
 class _Compiled(NamedTuple):

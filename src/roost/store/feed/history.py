@@ -88,14 +88,14 @@ class _RemainingRecords:
         # For each provider that is deleted in the end: how many records are about it.
         self._mentions = Counter({id: 0 for record in records for id, *_ in record.deleted})
         for record in records:
-            for id, generation in record.generations:
+            for id, generation in _first_generations(record):
                 self._advanced[id].add(generation)
             for id, generation in record.seen_generations:
                 self._seen[id].add(generation)
             self._mentions.update(self._deleted_among(record))
 
     def remove(self, record: ChangeRecord) -> None:
-        for id, generation in record.generations:
+        for id, generation in _first_generations(record):
             self._advanced[id].remove(generation)
         for id, generation in record.seen_generations:
             self._seen[id].remove(generation)
@@ -104,7 +104,10 @@ class _RemainingRecords:
     def may_be_next(self, record: ChangeRecord) -> bool:
         """Whether no remaining record certainly took place before this one."""
         return (
-            all(self._advanced[id].lowest == generation for id, generation in record.generations)
+            all(
+                self._advanced[id].lowest == generation
+                for id, generation in _first_generations(record)
+            )
             and all(
                 self._advanced[id].lowest > generation for id, generation in record.seen_generations
             )
@@ -120,7 +123,7 @@ class _RemainingRecords:
         """
         return self.may_be_next(record) and all(
             self._seen[id].lowest >= generation
-            for pairs in (record.generations, record.seen_generations)
+            for pairs in (_first_generations(record), record.seen_generations)
             for id, generation in pairs
         )
 
@@ -130,6 +133,17 @@ class _RemainingRecords:
             return set()
         ids = {id for id, *_ in (*record.generations, *record.seen_generations, *record.usage)}
         return self._mentions.keys() & ids.union(record.providers)
+
+
+def _first_generations(record: ChangeRecord) -> Iterable[tuple[int, int]]:
+    """The first generation that a record announces for each provider.
+
+    A batch announces one for each of its claims. No other record has one between them.
+    """
+    if not record.claims:
+        return record.generations
+    # The last one that is put in stays.
+    return dict(reversed(record.generations)).items()
 
 
 class _LowestNumber:

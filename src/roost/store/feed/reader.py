@@ -1,6 +1,6 @@
 """The reading side of the change feed: everything, and what changed since a position."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from sqlalchemy import Connection
 
@@ -32,9 +32,10 @@ RECORDS_MAX = KEPT_RECORDS
 class Feed:
     """Reads what all writers recorded."""
 
-    def __init__(self, database: Database, writer: Writer) -> None:
+    def __init__(self, database: Database, writer: Writer, claim_writer: Writer | None) -> None:
         self._database = database
         self._writer = writer
+        self._own_writers = (writer,) if claim_writer is None else (writer, claim_writer)
         self._poll = WriterPoll(database)
         self._data_version = SqliteDataVersion(database) if database.dialect == "sqlite" else None
 
@@ -68,7 +69,9 @@ class Feed:
         for _ in range(LOAD_ATTEMPTS):
             # With a row of this process in roost_writers the position is never empty. So tables
             # that were emptied differ from tables that were never written.
-            self._writer.register()
+            # Other processes know both writers from now on, before the first claim.
+            for writer in self._own_writers:
+                writer.register()
             position, loaded = self._database.read_snapshot(
                 lambda connection: (
                     read_position(connection),
@@ -98,19 +101,18 @@ class Feed:
             self._remember(version, news[0])
         return news
 
-    def own_changes(self, position: FeedPosition) -> tuple[FeedPosition, Changes] | None:
-        """The next change that this process itself committed, from memory.
+    def own_changes(self, position: FeedPosition) -> Iterator[tuple[FeedPosition, Changes]]:
+        """The next change of each of its writers that this process itself committed, from memory.
 
-        None if there is none, or if applying it takes rows of the tables.
+        Without those that take rows of the tables to apply.
         """
-        writer = self._writer.id
-        if writer is None:
-            return None
-        sequence = position.get(writer, 0) + 1
-        record = self._writer.own_record(writer, sequence)
-        if record is None or not record.is_self_contained:
-            return None
-        return {**position, writer: sequence}, _add_up([record])
+        for writer in self._own_writers:
+            if writer.id is None:
+                continue
+            sequence = position.get(writer.id, 0) + 1
+            record = writer.own_record(writer.id, sequence)
+            if record is not None and record.is_self_contained:
+                yield {**position, writer.id: sequence}, _add_up([record])
 
     def has_deleted_since(self, position: FeedPosition) -> bool:
         """Whether this process deleted a provider after a position; from memory."""
@@ -132,13 +134,13 @@ class Feed:
         if ranges is None or count_records(ranges) > RECORDS_MAX:
             return None
         records = []
-        writer = self._writer.id
-        if writer is not None and writer in ranges:
-            first, last = ranges[writer]
-            own = [self._writer.own_record(writer, each) for each in range(first + 1, last + 1)]
-            if None not in own:
-                records += [record for record in own if record is not None]
-                del ranges[writer]
+        for writer in self._own_writers:
+            if writer.id is not None and writer.id in ranges:
+                first, last = ranges[writer.id]
+                own = [writer.own_record(writer.id, each) for each in range(first + 1, last + 1)]
+                if None not in own:
+                    records += [record for record in own if record is not None]
+                    del ranges[writer.id]
         if ranges:
             others = self._poll.records(ranges)
             if len(others) != count_records(ranges):
@@ -184,6 +186,7 @@ def _combine(connection: Connection, records: Iterable[ChangeRecord]) -> Changes
 
 def _add_up(records: Iterable[ChangeRecord]) -> Changes:
     generations: dict[int, int] = {}
+    first_generations: dict[int, int] = {}
     usage: dict[tuple[int, int], int] = {}
     holds: list[HoldRow] = []
     ended_holds: list[str] = []
@@ -192,11 +195,14 @@ def _add_up(records: Iterable[ChangeRecord]) -> Changes:
         ended_holds += record.ended_holds
         for provider, generation in record.generations:
             generations[provider] = max(generation, generations.get(provider, generation))
+            first = first_generations.get(provider, generation)
+            first_generations[provider] = min(generation, first)
         for provider, class_id, difference in record.usage:
             usage[provider, class_id] = usage.get((provider, class_id), 0) + difference
     return Changes(
         usage={key: each for key, each in usage.items() if each},
         generations=generations,
+        first_generations=first_generations,
         holds=holds,
         ended_holds=ended_holds,
     )

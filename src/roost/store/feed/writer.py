@@ -12,12 +12,14 @@ import secrets
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from datetime import datetime
 
 from oslo_db import exception as driver  # type: ignore[import-untyped]
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Delete,
     and_,
     bindparam,
     delete,
@@ -31,9 +33,10 @@ from sqlalchemy import (
 from sqlalchemy import exc as sql
 
 from roost.errors import Unavailable
+from roost.model import Value
 from roost.store.change_record import ChangeRecord, encode
 from roost.store.connection.database import Database
-from roost.store.connection.driver_errors import RETRYABLE, LostRace
+from roost.store.connection.driver_errors import RETRYABLE, LostRace, LostWriter
 from roost.store.connection.statements import Prepared, PreparedInsert, Write, send
 from roost.store.schema import roost_changes, roost_writers
 
@@ -49,6 +52,8 @@ IDLE_SECONDS_MAX = 24 * 60 * 60
 
 # How many of its own records a process remembers, to avoid reading them back.
 REMEMBERED_RECORDS = 1024
+# Those of large batches are large. This many entries of all of them take some megabytes.
+REMEMBERED_ENTRIES = 65_536
 
 # An id must survive JSON parsers that know only doubles.
 _ID_BITS = 53
@@ -83,6 +88,22 @@ def _insert_record(
     return write
 
 
+def _old_records(writer_id: int, sequence: int) -> Delete:
+    """The statement that deletes what no reader needs once this number is written."""
+    return delete(roost_changes).where(
+        roost_changes.c.writer_id == writer_id,
+        roost_changes.c.sequence <= sequence - KEPT_RECORDS,
+    )
+
+
+class Announcement(Value, frozen=True, kw_only=True):
+    """A change record, and its number among those of a writer."""
+
+    writer_id: int
+    sequence: int
+    record: str
+
+
 class Writer:
     """This process as a writer of the change feed."""
 
@@ -108,6 +129,7 @@ class Writer:
         self._sequence = 0
         self.id: int | None = None  # None while not registered
         self._own: dict[tuple[int, int], ChangeRecord] = {}  # by writer id and sequence number
+        self._own_entries = 0  # how many providers and amounts they name
         self.last_deletion = 0  # the number of the newest record that deletes a provider
 
     def forget(self) -> None:
@@ -199,15 +221,67 @@ class Writer:
                 raise LostRace("the row of this writer is missing")
             self._announce(connection, writer_id, sequence, record)
             if sequence % TRIM_INTERVAL == 0:
-                connection.execute(
-                    delete(roost_changes).where(
-                        roost_changes.c.writer_id == writer_id,
-                        roost_changes.c.sequence <= sequence - KEPT_RECORDS,
-                    )
-                )
+                connection.execute(_old_records(writer_id, sequence))
             self._commit(connection, writer_id, sequence)
             self._sequence = sequence
             self._remember(writer_id, sequence, record)
+
+    def commit_at_once(
+        self, record: ChangeRecord, execute: Callable[["Announcement"], None]
+    ) -> None:
+        """Let `execute` do a whole transaction, its COMMIT and this announcement included.
+
+        Whoever waits for locks of the database in there makes all others wait who commit by this
+        writer. So a writer is used in this way, or by `commit`, and not both: a transaction that
+        holds such locks may be about to commit.
+        """
+        with self._commit_lock:
+            sequence = self._sequence + 1
+            writer_id = self.id
+            if writer_id is None:
+                raise LostRace("the row of this writer is missing")
+            announcement = Announcement(
+                writer_id=writer_id, sequence=sequence, record=encode(record)
+            )
+            try:
+                execute(announcement)
+            except RETRYABLE as error:
+                if self._is_lost(error, writer_id, sequence):
+                    self.forget()
+                raise
+            except (driver.DBError, sql.DBAPIError) as error:
+                LOG.warning("a claim failed, finding out whether it took place: %s", error)
+                if not self._took_place(writer_id, sequence):
+                    raise LostRace("the connection was lost before COMMIT") from error
+            except BaseException:
+                self.forget()
+                raise
+            self._sequence = sequence
+            self._remember(writer_id, sequence, record)
+        if sequence % TRIM_INTERVAL == 0:
+            self._trim(writer_id, sequence)
+
+    def _is_lost(self, error: Exception, writer_id: int, sequence: int) -> bool:
+        """Whether the row of this writer, and not the rows of the claim, made it fail."""
+        if isinstance(error, LostWriter):
+            return True
+        if isinstance(error, driver.DBDuplicateEntry):
+            return roost_changes.name in str(error)
+        if self._database.dialect != "mysql":
+            return False
+        # There, both guards fail with the same error.
+        number = select(roost_writers.c.sequence).where(roost_writers.c.id == writer_id)
+        found = self._database.read(lambda connection: connection.scalar(number))
+        return found != sequence - 1
+
+    def _trim(self, writer_id: int, sequence: int) -> None:
+        """Delete old records. If that fails, the next time does it."""
+        try:
+            with self._database.write() as connection:
+                connection.execute(_old_records(writer_id, sequence))
+                connection.commit()
+        except (*RETRYABLE, driver.DBError, sql.DBAPIError) as error:
+            LOG.info("old change records were not deleted: %s", error)
 
     def own_record(self, writer_id: int, sequence: int) -> ChangeRecord | None:
         """The record that this process committed under a number, if it still remembers it."""
@@ -215,10 +289,14 @@ class Writer:
 
     def _remember(self, writer_id: int, sequence: int, record: ChangeRecord) -> None:
         self._own[writer_id, sequence] = record
+        self._own_entries += record.entry_count
         if record.deleted:
             self.last_deletion = sequence
-        if len(self._own) > REMEMBERED_RECORDS:
-            del self._own[next(iter(self._own))]
+        while len(self._own) > REMEMBERED_RECORDS or (
+            self._own_entries > REMEMBERED_ENTRIES and len(self._own) > 1
+        ):
+            forgotten = self._own.pop(next(iter(self._own)))
+            self._own_entries -= forgotten.entry_count
 
     def _announce(
         self, connection: Connection, writer_id: int, sequence: int, record: ChangeRecord

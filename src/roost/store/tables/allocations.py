@@ -16,7 +16,7 @@ from roost.store.tables.session import Session
 _table = allocations
 
 # Built once: building a statement costs as much as running it.
-_INSERT = PreparedInsert(
+INSERT = PreparedInsert(
     _table, ["consumer_id", "resource_provider_id", "resource_class_id", "used", "created_at"]
 )
 _DELETE = delete(_table).where(_table.c.id.in_(bindparam("ids", expanding=True)))
@@ -57,7 +57,7 @@ class Allocations:
             }
             for holding in after
         ]
-        self._session.insert(_INSERT, rows)
+        self._session.insert(INSERT, rows)
         add_usage = self._session.changes.add_usage
         for deleted in old.values():
             add_usage(deleted.provider_id, deleted.class_id, -deleted.used)

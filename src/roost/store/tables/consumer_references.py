@@ -12,7 +12,7 @@ from roost.errors import UnstorableText
 from roost.model import Value
 from roost.store.connection.driver_errors import naming_text
 from roost.store.schema import consumer_types, projects, users
-from roost.store.tables.session import Session
+from roost.store.tables.session import IdCache, Session
 
 
 class ReferenceKind(StrEnum):
@@ -63,6 +63,33 @@ def _select(kinds: tuple[ReferenceKind, ...]) -> Any:
     )
 
 
+def find_references(
+    cache: IdCache, *, projects: Collection[str], users: Collection[str], types: Collection[str]
+) -> References | None:
+    """The ids of these names, if the cache has all of them."""
+    wanted = _wanted(projects, users, types)
+    found = {each: id for each in wanted if (id := cache.get(*each)) is not None}
+    return _references(found) if len(found) == len(wanted) else None
+
+
+def _wanted(
+    projects: Collection[str], users: Collection[str], types: Collection[str]
+) -> list[_Reference]:
+    return [
+        *((ReferenceKind.PROJECT, name) for name in sorted(set(projects))),
+        *((ReferenceKind.USER, name) for name in sorted(set(users))),
+        *((ReferenceKind.TYPE, name) for name in sorted(set(types))),
+    ]
+
+
+def _references(found: _Ids) -> References:
+    return References(
+        projects=_of_kind(found, ReferenceKind.PROJECT),
+        users=_of_kind(found, ReferenceKind.USER),
+        types=_of_kind(found, ReferenceKind.TYPE),
+    )
+
+
 class ConsumerReferences:
     """Rows of `projects`, `users` and `consumer_types`, which are never removed or renamed."""
 
@@ -74,21 +101,12 @@ class ConsumerReferences:
         self, *, projects: Collection[str], users: Collection[str], types: Collection[str]
     ) -> References:
         """The ids of these names, from the cache if it has all of them. Adds new names."""
-        wanted = [
-            *((ReferenceKind.PROJECT, name) for name in sorted(set(projects))),
-            *((ReferenceKind.USER, name) for name in sorted(set(users))),
-            *((ReferenceKind.TYPE, name) for name in sorted(set(types))),
-        ]
-        get = self._session.id_cache.get
-        found = {each: id for each in wanted if (id := get(*each)) is not None}
-        if len(found) < len(wanted):
-            with naming_text(wanted):
-                found = self._read_or_add(wanted)
-        return References(
-            projects=_of_kind(found, ReferenceKind.PROJECT),
-            users=_of_kind(found, ReferenceKind.USER),
-            types=_of_kind(found, ReferenceKind.TYPE),
-        )
+        known = find_references(self._session.id_cache, projects=projects, users=users, types=types)
+        if known is not None:
+            return known
+        wanted = _wanted(projects, users, types)
+        with naming_text(wanted):
+            return _references(self._read_or_add(wanted))
 
     def _read_or_add(self, wanted: Sequence[_Reference]) -> _Ids:
         found = self._read(wanted)

@@ -5,10 +5,12 @@ and in lower and upper case.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
+    Dialect,
     and_,
     bindparam,
     case,
@@ -21,7 +23,7 @@ from sqlalchemy import (
 
 from roost.model import Value
 from roost.store.connection.driver_errors import LostRace
-from roost.store.connection.statements import CHUNK, PreparedInsert, chunks
+from roost.store.connection.statements import CHUNK, PreparedInsert, Write, chunks
 from roost.store.schema import (
     allocations,
     consumers,
@@ -113,6 +115,27 @@ _INSERT = PreparedInsert(_table, ["uuid", *_COLUMNS])
 _INSERT_ONCE = PreparedInsert(_table, _COLUMNS, computed={"uuid": _unique_uuid})
 
 
+def insert_writes(
+    dialect: Dialect, rows: Iterable[ConsumerRow], now: datetime, *, ignores_case: bool
+) -> Iterable[Write]:
+    """The statements that add consumers, and fail if one exists in any spelling."""
+    values = [
+        {
+            "uuid": row.uuid,
+            "canonical": canonical_uuid(row.uuid),
+            "upper": canonical_uuid(row.uuid).upper(),
+            "project_id": row.project_id,
+            "user_id": row.user_id,
+            "consumer_type_id": row.type_id,
+            "generation": 1,
+            "created_at": now,
+        }
+        for row in rows
+    ]
+    # A database that ignores case refuses the other spelling by itself.
+    return (_INSERT if ignores_case else _INSERT_ONCE).writes(dialect, values)
+
+
 def by_spellings(
     rows: Iterable[Any], key: Callable[[str], str]
 ) -> Callable[[Sequence[str]], Sequence[Any]]:
@@ -176,22 +199,10 @@ class Consumers:
 
     def insert(self, rows: Iterable[ConsumerRow]) -> None:
         """Add consumers, at generation 1: a row exists from the first allocation on."""
-        values = [
-            {
-                "uuid": row.uuid,
-                "canonical": canonical_uuid(row.uuid),
-                "upper": canonical_uuid(row.uuid).upper(),
-                "project_id": row.project_id,
-                "user_id": row.user_id,
-                "consumer_type_id": row.type_id,
-                "generation": 1,
-                "created_at": self._session.now,
-            }
-            for row in rows
-        ]
-        # A database that ignores case refuses the other spelling by itself.
-        statement = _INSERT if self._session.ignores_case else _INSERT_ONCE
-        self._session.insert(statement, values)
+        session = self._session
+        session.defer(
+            insert_writes(session.dialect, rows, session.now, ignores_case=session.ignores_case)
+        )
 
     def update(self, changed: Sequence[tuple[ConsumerRecord, ConsumerRow]]) -> None:
         """Write these rows and advance their generations.

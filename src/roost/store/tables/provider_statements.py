@@ -66,6 +66,16 @@ LOCK_STATES = LockingSelects.of(
 )
 
 
+# For very many rows. The ids are numbers, and stand in the text.
+_LOCK = "SELECT id, coalesce(generation, 0) FROM resource_providers WHERE id {which} ORDER BY id"
+LOCK_GENERATIONS = {
+    # It takes a list of thousands for one value, and not for as many expressions.
+    "postgresql": _LOCK.format(which="= ANY ('{{{ids}}}')") + " FOR NO KEY UPDATE",
+    "mysql": _LOCK.format(which="IN ({ids})") + " FOR UPDATE",
+    "sqlite": _LOCK.format(which="IN ({ids})"),
+}
+
+
 @functools.lru_cache(maxsize=64)
 def advance(count: int, *, modified: bool) -> Prepared:
     """The guard: advance `count` generations, where they still are what the writer read."""

@@ -1,10 +1,11 @@
 """Providers, and the guard on their generation."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    Dialect,
     Select,
     delete,
     insert,
@@ -22,7 +23,7 @@ from roost.errors import (
 from roost.model import EventKind, Provider, Value
 from roost.store.change_record import NOT_YET_CREATED
 from roost.store.connection.driver_errors import LostRace, naming_text
-from roost.store.connection.statements import CHUNK, chunks
+from roost.store.connection.statements import CHUNK, Write, chunks
 from roost.store.schema import (
     inventories,
     provider_generation,
@@ -31,6 +32,7 @@ from roost.store.schema import (
     resource_providers,
 )
 from roost.store.tables.provider_statements import (
+    LOCK_GENERATIONS,
     LOCK_RECORDS,
     LOCK_STATES,
     SELECT_RECORDS,
@@ -43,6 +45,9 @@ _table = resource_providers
 
 # How many providers one statement advances: it has six parameters for each.
 ADVANCE_CHUNK = 100
+
+# How many one statement locks that has numbers and no parameters.
+LOCK_CHUNK = 20_000
 
 
 class ProviderState(Value, frozen=True, kw_only=True):
@@ -82,6 +87,26 @@ class ProviderRecord(ProviderState, frozen=True, kw_only=True):
 def _record(row: Any) -> ProviderRecord:
     fields = dict(row._mapping)
     return ProviderRecord(**{**fields, "root_uuid": fields["root_uuid"] or fields["uuid"]})
+
+
+def advance_writes(
+    dialect: Dialect,
+    steps: Iterable[tuple[ProviderState, int]],
+    modified_at: datetime | None = None,
+) -> Iterator[Write]:
+    """The statements that advance generations where they still are what was read."""
+    by_id = {provider.id: (provider, provider.generation + step) for provider, step in steps}
+    for ids in chunks(by_id, ADVANCE_CHUNK):
+        parameters: dict[str, Any] = {} if modified_at is None else {"now": modified_at}
+        for number, id in enumerate(ids):
+            provider, after = by_id[id]
+            parameters[f"id{number}"] = id
+            parameters[f"uuid{number}"] = provider.uuid
+            parameters[f"before{number}"] = provider.generation
+            parameters[f"after{number}"] = after
+        yield advance(len(ids), modified=modified_at is not None).write(
+            dialect, parameters, expected=len(ids), reason="a provider's generation changed"
+        )
 
 
 class Providers:
@@ -124,6 +149,16 @@ class Providers:
             for row in self._lock(LOCK_STATES, set(uuids), set(ids))
         }
 
+    def lock_generations(self, ids: Collection[int]) -> Mapping[int, int]:
+        """The generations of those of these providers that exist, by id, locked in that order."""
+        generations: dict[int, int] = {}
+        for some in chunks(ids, LOCK_CHUNK):
+            rows = self._session.connection.exec_driver_sql(
+                LOCK_GENERATIONS[self._session.dialect.name].format(ids=",".join(map(str, some)))
+            )
+            generations.update((id, generation) for id, generation in rows)
+        return generations
+
     def _lock(self, selects: LockingSelects, uuids: set[str], ids: set[int]) -> Iterator[Any]:
         statements: list[tuple[Select[Any], dict[str, Any]]]
         if uuids and ids and len(uuids) + len(ids) <= CHUNK:
@@ -149,22 +184,14 @@ class Providers:
         processes then learn the new usage and generations from the change record, and need not
         read the providers again.
         """
-        by_id = {provider.id: (provider, provider.generation + step) for provider, step in steps}
-        for ids in chunks(by_id, ADVANCE_CHUNK):
-            parameters: dict[str, Any] = {"now": self._session.now} if modified else {}
-            for number, id in enumerate(ids):
-                provider, after = by_id[id]
-                parameters[f"id{number}"] = id
-                parameters[f"uuid{number}"] = provider.uuid
-                parameters[f"before{number}"] = provider.generation
-                parameters[f"after{number}"] = after
-            self._session.write(
-                advance(len(ids), modified=modified),
-                parameters,
-                expected=len(ids),
-                reason="a provider's generation changed",
+        steps = list(steps)
+        self._session.defer(
+            advance_writes(
+                self._session.dialect, steps, modified_at=self._session.now if modified else None
             )
-        for id, (_, after) in by_id.items():
+        )
+        by_id = {provider.id: provider.generation + step for provider, step in steps}
+        for id, after in by_id.items():
             self._session.changes.set_generation(id, after)
         if modified:
             self._session.changes.reread_providers(by_id)

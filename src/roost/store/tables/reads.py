@@ -31,6 +31,7 @@ from roost.model import (
     ProviderConsumers,
 )
 from roost.store.connection.database import Database
+from roost.store.connection.statements import CHUNK, chunks
 from roost.store.schema import (
     allocations,
     consumer_types,
@@ -166,6 +167,15 @@ class Reads:
                 each for row in rows for each in (row.modified, row.consumer_modified)
             ),
         )
+
+    def existing_consumers(self, uuids: Collection[str]) -> frozenset[str]:
+        """Those of the consumers with these canonical UUIDs that exist, in lower or upper case."""
+        found: set[str] = set()
+        for some in chunks(uuids, CHUNK // 2):
+            spellings = [*some, *(uuid.upper() for uuid in some)]
+            rows = self._rows(select(consumers.c.uuid).where(consumers.c.uuid.in_(spellings)))
+            found.update(row.uuid.lower() for row in rows)
+        return frozenset(found)
 
     def provider_consumers(self, provider_uuid: str) -> ProviderConsumers:
         """The allocations of a provider, by consumer."""

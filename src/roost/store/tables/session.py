@@ -1,6 +1,6 @@
 """What the tables of one write transaction share: connection, clock, cached ids, change record."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +11,13 @@ from roost.store.connection.statements import Prepared, PreparedInsert, Values, 
 
 # Far more names than a process meets in a while, and still little memory.
 CACHED_IDS_MAX = 20_000
+
+
+def current_time(dialect: str) -> datetime:
+    """The time of a write, as the tables hold it."""
+    now = datetime.now(UTC).replace(tzinfo=None)
+    # MySQL's DATETIME has no fraction, and would round half a second up, into the future.
+    return now.replace(microsecond=0) if dialect == "mysql" else now
 
 
 class IdCache:
@@ -45,9 +52,7 @@ class Session:
         self.changes = ChangeRecordBuilder()
         self.is_mysql = self.dialect.name == "mysql"
         self.ignores_case = ignores_case
-        now = datetime.now(UTC).replace(tzinfo=None)
-        # MySQL's DATETIME has no fraction, and would round half a second up, into the future.
-        self.now = now.replace(microsecond=0) if self.is_mysql else now
+        self.now = current_time(self.dialect.name)
 
     @property
     def connection(self) -> Connection:
@@ -69,7 +74,11 @@ class Session:
 
     def insert(self, statement: PreparedInsert, rows: Sequence[Values]) -> None:
         """Defer an INSERT of these rows until the transaction reads something or ends."""
-        self._deferred += statement.writes(self.dialect, rows)
+        self.defer(statement.writes(self.dialect, rows))
+
+    def defer(self, writes: Iterable[Write]) -> None:
+        """Defer these statements until the transaction reads something or ends."""
+        self._deferred += writes
 
     def flush(self) -> None:
         """Send the deferred writes."""

@@ -1,0 +1,1 @@
+"""Claims of new consumers, those of many clients in one transaction."""

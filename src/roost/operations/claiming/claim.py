@@ -1,0 +1,232 @@
+"""Claims of new consumers: of one client, or of many in one transaction.
+
+They share a transaction and never a fate. A batch only ever accepts claims. One that does not fit
+by the index, or meets anything else that is unusual, is left out of it and goes its own way
+(`operations/optimistic.py`), where the tables decide whether it is refused, and with what words.
+
+A batch is judged by the index. How that is verified depends:
+
+at once     The guard on generations, the rows, the announcement and COMMIT are one round trip. For
+            what most claims are: names that this process knows, standard classes, no contention.
+optimistic  The same in a transaction, which can also add names, and read those of custom classes.
+locked      Lock the providers, and bring the snapshots up to date from the change feed. After a
+            batch was lost to another process, for a while.
+"""
+
+import enum
+from collections.abc import Collection, Mapping, Sequence
+
+from roost.errors import RoostError
+from roost.model import ConsumerChange
+from roost.observe import metrics
+from roost.operations.claiming.judgement import (
+    Claim,
+    Judged,
+    judge,
+    named_providers,
+    owner_names,
+    read_providers,
+)
+from roost.operations.state_readers import ProviderSnapshot, advance_snapshots, creates_consumer
+from roost.service.service import Roost
+from roost.settings import Settings
+from roost.store.connection.driver_errors import LostRace, RowExists
+from roost.store.feed.positions import FeedPosition
+from roost.store.tables.catalog import is_standard_class
+from roost.store.tables.consumer_references import References
+from roost.store.transaction import Transaction
+from roost.uuids import canonical_uuid
+
+# A claim for more consumers than this is a batch by itself, and small ones do not wait for it.
+SMALL_MAX = 32
+
+# How long a large claim waits for another one of this process. They would meet at many providers.
+LARGE_PATIENCE_SECONDS = 2.0
+
+# How often a batch is tried: others may be quicker, or some of its consumers may exist already.
+ATTEMPTS = 3
+
+
+class Outcome(enum.Enum):
+    """What became of a claim in its batch."""
+
+    WRITTEN = enum.auto()  # and durable
+    LEFT_OUT = enum.auto()  # nothing was written: the claim goes its own way
+    NO_ROOM = enum.auto()  # left out because it does not fit by the index, which may be stale
+    EXISTS = enum.auto()  # left out because one of its consumers exists already
+
+
+def claim_new(roost: Roost, changes: Sequence[ConsumerChange]) -> Outcome:
+    """Claim for consumers that do not exist yet, together with what others claim now."""
+    if not all(map(_may_share, changes)):
+        return Outcome.LEFT_OUT
+    if len(changes) <= SMALL_MAX:
+        outcome = roost.claim_queue.run(changes, lambda claims: write_batch(roost, claims))
+        return Outcome.LEFT_OUT if outcome is None else outcome
+    has_turn = roost.large_claims.acquire(timeout=LARGE_PATIENCE_SECONDS)
+    try:
+        return write_batch(roost, [changes], is_large=True)[0]
+    finally:
+        if has_turn:
+            roost.large_claims.release()
+
+
+def _may_share(change: ConsumerChange) -> bool:
+    """Whether it is certain that inserting the consumer's row fails if the consumer exists."""
+    return creates_consumer(change) and canonical_uuid(change.consumer_uuid) == change.consumer_uuid
+
+
+def write_batch(
+    roost: Roost, claims: Sequence[Claim], *, is_large: bool = False
+) -> Sequence[Outcome]:
+    """Write those of the claims that fit; an outcome for each."""
+    batch = _Batch(roost, claims, is_large=is_large)
+    for _ in range(ATTEMPTS):
+        if not batch.remaining:
+            break
+        try:
+            batch.attempt()
+            break
+        except RowExists:
+            metrics.RETRY_PROPOSAL.inc()
+            batch.leave_out_existing()
+        except LostRace:
+            (metrics.RETRY_RACE if batch.locks else metrics.RETRY_PROPOSAL).inc()
+            batch.lock_from_now_on()
+        except RoostError:
+            # The database cannot be reached, or one of them has a text that it cannot store.
+            break
+    return batch.outcomes
+
+
+class _Batch:
+    """Claims of several clients on their way into one transaction."""
+
+    def __init__(self, roost: Roost, claims: Sequence[Claim], *, is_large: bool) -> None:
+        self._roost = roost
+        self._is_large = is_large
+        self._claims = claims
+        # A tree that is held is none of the batch's business: how long somebody may be made to wait
+        # depends on the request.
+        self.remaining = [claim for claim in claims if not roost.holds.of(named_providers([claim]))]
+        self._written: set[int] = set()  # by identity
+        self._without_room: set[int] = set()
+        self._existing: set[int] = set()
+        self.locks = roost.contention.includes_any(named_providers(claims)) or (
+            roost.contention.loses_batches
+        )
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        return [self._outcome(claim) for claim in self._claims]
+
+    def _outcome(self, claim: Claim) -> Outcome:
+        if id(claim) in self._written:
+            return Outcome.WRITTEN
+        if id(claim) in self._existing:
+            return Outcome.EXISTS
+        return Outcome.NO_ROOM if id(claim) in self._without_room else Outcome.LEFT_OUT
+
+    def lock_from_now_on(self) -> None:
+        self.locks = True
+        self._roost.contention.record_lost_batch()
+
+    def leave_out_existing(self) -> None:
+        """Leave out claims of which a consumer exists."""
+        uuids = {change.consumer_uuid for claim in self.remaining for change in claim}
+        existing = self._roost.store.reads.existing_consumers(uuids)
+        left = [
+            claim
+            for claim in self.remaining
+            if existing.isdisjoint(change.consumer_uuid for change in claim)
+        ]
+        self._existing = {id(claim) for claim in self.remaining} - set(map(id, left))
+        # If none of them exists now, it is not known which one is to blame.
+        self.remaining = left if self._existing else []
+
+    def attempt(self) -> None:
+        """Judge the claims, and write those that fit. Raises if nothing was written."""
+        names = named_providers(self.remaining)
+        with self._roost.recent_index(allow_stale=False) as index:
+            if index is None:
+                return
+            position = index.position
+            providers = read_providers(index, names)
+            class_ids = {
+                name: class_id
+                for classes in names.values()
+                for name in classes
+                if (class_id := index.classes.ids.get(name)) is not None
+            }
+        # Renaming a custom class moves no generation, so the tables must confirm its name.
+        custom = {name for name, id in class_ids.items() if not is_standard_class(id)}
+        if not (self.locks or self._is_large or custom) and self._roost.store.writes_at_once:
+            judged = self._judge(providers, class_ids)
+            references = self._known_references(judged)
+            if references is not None:
+                if judged.accepted:
+                    self._roost.write_at_once(
+                        judged.rows(references, self._settings), judged.record()
+                    )
+                    self._count_written(judged)
+                return
+        judged = self._roost.attempt(
+            lambda tx: self._write(tx, position, providers, class_ids, custom)
+        )
+        self._count_written(judged)
+
+    @property
+    def _settings(self) -> Settings:
+        return self._roost.settings
+
+    def _write(
+        self,
+        tx: Transaction,
+        position: FeedPosition,
+        providers: Mapping[str, ProviderSnapshot],
+        class_ids: Mapping[str, int],
+        custom: Collection[str],
+    ) -> Judged:
+        if self.locks:
+            generations = tx.providers.lock_generations(
+                [each.state.id for each in providers.values()]
+            )
+            providers = advance_snapshots(tx, providers, position, generations)
+        if custom:
+            found = tx.classes.ids(custom)
+            if any(found[name] != class_ids[name] for name in custom):
+                raise LostRace("a resource class was renamed")
+        judged = self._judge(providers, class_ids)
+        if judged.accepted:
+            names = self._reference_names(judged)
+            references = tx.consumers.references(**names)
+            tx.write_new_claims(judged.rows(references, self._settings), judged.record())
+        return judged
+
+    def _judge(
+        self, providers: Mapping[str, ProviderSnapshot], class_ids: Mapping[str, int]
+    ) -> Judged:
+        judged = judge(self.remaining, providers, class_ids)
+        accepted = set(map(id, judged.accepted))
+        self._without_room = {id(claim) for claim in self.remaining} - accepted
+        return judged
+
+    def _count_written(self, judged: Judged) -> None:
+        self._written.update(map(id, judged.accepted))
+        if judged.accepted:
+            metrics.CLAIMS_PER_COMMIT.observe(len(judged.accepted))
+
+    def _known_references(self, judged: Judged) -> References | None:
+        return self._roost.store.known_references(**self._reference_names(judged))
+
+    def _reference_names(self, judged: Judged) -> dict[str, set[str]]:
+        owners = {owner_names(change, self._settings) for change in judged.changes}
+        return {
+            "projects": {project for project, _ in owners},
+            "users": {user for _, user in owners},
+            "types": {
+                change.consumer_type
+                for change in judged.changes
+                if change.consumer_type is not None
+            },
+        }

@@ -1,0 +1,188 @@
+"""Which claims of a batch fit, one after the other, and what is to be written for those that do."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from roost.claims import InventoryState, check_capacity, requested_classes
+from roost.errors import RoostError
+from roost.model import ConsumerChange, Value
+from roost.operations.state_readers import ProviderSnapshot
+from roost.search.index.index import Index
+from roost.search.index.providers import inventory_of
+from roost.settings import Settings
+from roost.store.change_record import ChangeRecord
+from roost.store.tables.allocations import NewHolding
+from roost.store.tables.consumer_references import References
+from roost.store.tables.consumers import ConsumerRow
+from roost.store.tables.new_claims import NewClaims
+from roost.store.tables.providers import ProviderState
+
+# What one client claims: for one consumer, or for several who all get what they ask for or nothing.
+Claim = Sequence[ConsumerChange]
+
+
+def named_providers(claims: Iterable[Claim]) -> dict[str, set[str]]:
+    """The UUIDs of all providers that these claims name, and the classes that each is asked for."""
+    names: dict[str, set[str]] = {}
+    for claim in claims:
+        for change in claim:
+            for uuid, resources in change.allocations.items():
+                found = names.get(uuid)
+                if found is None:
+                    names[uuid] = set(resources)
+                else:
+                    found.update(resources)
+    return names
+
+
+def read_providers(index: Index, names: Mapping[str, Iterable[str]]) -> dict[str, ProviderSnapshot]:
+    """Those of the providers that the index knows, by UUID, with the classes that are asked for."""
+    generations, ids, class_ids = index.rows.generation, index.ids, index.classes.ids
+    found = {}
+    for uuid, classes in names.items():
+        row = index.row_of_uuid.get(uuid)
+        if row is None:
+            continue
+        inventories = {}
+        for name in classes:
+            class_id = class_ids.get(name)
+            each = None if class_id is None else index.inventory(class_id, row)
+            if each is not None:
+                inventories[name] = InventoryState(
+                    class_id=each.class_id, inventory=inventory_of(each), used=each.used
+                )
+        found[uuid] = ProviderSnapshot(
+            state=ProviderState(id=ids[row], uuid=uuid, generation=int(generations[row])),
+            inventories=inventories,
+            traits=frozenset(),
+        )
+    return found
+
+
+class Judged(Value, frozen=True, kw_only=True):
+    """The claims that fit together, and by how much each provider is moved by them."""
+
+    accepted: Sequence[Claim]
+    providers: Mapping[str, ProviderSnapshot]
+    class_ids: Mapping[str, int]
+
+    @property
+    def changes(self) -> Iterable[ConsumerChange]:
+        return (change for claim in self.accepted for change in claim)
+
+    def rows(self, references: References, settings: Settings) -> NewClaims:
+        """What is to be written."""
+        steps: dict[str, int] = {}
+        for claim in self.accepted:
+            for uuid in _providers_of(claim):
+                steps[uuid] = steps.get(uuid, 0) + 1
+        moved = [(self.providers[uuid].state, step) for uuid, step in steps.items()]
+        # Everybody touches the rows of providers in the order of their ids.
+        moved.sort(key=lambda pair: pair[0].id)
+        ids = {uuid: self.providers[uuid].state.id for uuid in steps}
+        class_ids = self.class_ids
+        return NewClaims(
+            moved=moved,
+            consumers=[_row(change, references, settings) for change in self.changes],
+            holdings=[
+                NewHolding(
+                    consumer_uuid=change.consumer_uuid,
+                    provider_id=ids[uuid],
+                    class_id=class_ids[name],
+                    used=amount,
+                )
+                for change in self.changes
+                for uuid, resources in change.allocations.items()
+                for name, amount in resources.items()
+            ],
+        )
+
+    def record(self) -> ChangeRecord:
+        """How it is announced: each claim on its own, in one record."""
+        generations: list[tuple[int, int]] = []
+        usage: list[tuple[int, int, int]] = []
+        claims = []
+        reached: dict[str, int] = {}
+        for claim in self.accepted:
+            counts_before = len(generations), len(usage)
+            amounts: dict[tuple[int, int], int] = {}
+            for uuid in _providers_of(claim):
+                state = self.providers[uuid].state
+                reached[uuid] = reached.get(uuid, state.generation) + 1
+                generations.append((state.id, reached[uuid]))
+            for change in claim:
+                for uuid, resources in change.allocations.items():
+                    id = self.providers[uuid].state.id
+                    for name, amount in resources.items():
+                        key = id, self.class_ids[name]
+                        amounts[key] = amounts.get(key, 0) + amount
+            usage += [(id, class_id, amount) for (id, class_id), amount in amounts.items()]
+            claims.append((len(generations) - counts_before[0], len(usage) - counts_before[1]))
+        return ChangeRecord(
+            generations=generations, usage=usage, claims=claims if len(claims) > 1 else []
+        )
+
+
+def judge(
+    claims: Iterable[Claim],
+    providers: Mapping[str, ProviderSnapshot],
+    class_ids: Mapping[str, int],
+) -> Judged:
+    """Judge one claim after the other, each beside those that were accepted before it."""
+    accepted: list[Claim] = []
+    consumers: set[str] = set()
+    released: dict[tuple[str, str], int] = {}  # negative: what the claims before it have taken
+    for claim in claims:
+        uuids = {change.consumer_uuid for change in claim}
+        if not consumers.isdisjoint(uuids) or not _fits(claim, providers, class_ids, released):
+            continue
+        consumers |= uuids
+        accepted.append(claim)
+        for change in claim:
+            for uuid, resources in change.allocations.items():
+                for name, amount in resources.items():
+                    released[uuid, name] = released.get((uuid, name), 0) - amount
+    return Judged(accepted=accepted, providers=providers, class_ids=class_ids)
+
+
+def _fits(
+    claim: Claim,
+    providers: Mapping[str, ProviderSnapshot],
+    class_ids: Mapping[str, int],
+    released: Mapping[tuple[str, str], int],
+) -> bool:
+    uuids = _providers_of(claim)
+    if not all(uuid in providers for uuid in uuids):
+        return False
+    if not requested_classes(claim) <= class_ids.keys():
+        return False
+    inventories = {uuid: providers[uuid].inventories for uuid in uuids}
+    try:
+        check_capacity(inventories, released, claim, class_ids)
+    except RoostError:
+        return False
+    return True
+
+
+def _providers_of(claim: Claim) -> Iterable[str]:
+    if len(claim) == 1:
+        return claim[0].allocations
+    return dict.fromkeys(uuid for change in claim for uuid in change.allocations)
+
+
+def _row(change: ConsumerChange, ids: References, settings: Settings) -> ConsumerRow:
+    project, user = owner_names(change, settings)
+    return ConsumerRow(
+        uuid=change.consumer_uuid,
+        project_id=ids.projects[project],
+        user_id=ids.users[user],
+        type_id=None if change.consumer_type is None else ids.types[change.consumer_type],
+    )
+
+
+def owner_names(change: ConsumerChange, settings: Settings) -> tuple[str, str]:
+    """The project and the user of a consumer; the configured ones where the client named none."""
+    project, user = change.project_id, change.user_id
+    return (
+        settings.incomplete_consumer_project_id if project is None else project,
+        settings.incomplete_consumer_user_id if user is None else user,
+    )

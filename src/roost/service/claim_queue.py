@@ -1,0 +1,109 @@
+"""Who claims next: what arrives while a transaction is on its way goes into the next one together.
+
+A client alone never waits. The more clients claim at the same time, the more of them share a
+transaction, and with it its statements, its change record and its COMMIT.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from roost.service.search_time import lend_place
+
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
+
+# How many claims one transaction has at most. The more there are, the longer the first one waits
+# for the last one's rows.
+BATCH_MAX = 64
+
+# How long a claim waits for the transaction before it. That one may wait for a lock, or for a
+# database that is slow: then the claim goes its own way beside it.
+PATIENCE_SECONDS = 0.05
+
+
+class _Entry(Generic[Item, Outcome]):
+    """One item whose thread waits: until it is done, or is to do the next batch itself."""
+
+    __slots__ = ("item", "leads", "outcome", "ready")
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.outcome: Outcome | None = None
+        self.leads = False
+        self.ready = threading.Lock()
+        self.ready.acquire()
+
+
+class ClaimQueue(Generic[Item, Outcome]):
+    """One thread at a time works, on all that has arrived by then. The others wait for it."""
+
+    def __init__(
+        self, *, batch_max: int = BATCH_MAX, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        self._batch_max = batch_max
+        self._patience_seconds = patience_seconds
+        self._lock = threading.Lock()
+        self._is_working = False
+        self._waiting: deque[_Entry[Item, Outcome]] = deque()
+
+    def run(
+        self, item: Item, work: Callable[[Sequence[Item]], Sequence[Outcome]]
+    ) -> Outcome | None:
+        """The outcome of an item; None if nobody worked on it, so that the caller has to.
+
+        `work` is given one or more items, and returns an outcome for each. It must be the same for
+        all callers.
+        """
+        entry: _Entry[Item, Outcome] = _Entry(item)
+        with self._lock:
+            if self._is_working:
+                self._waiting.append(entry)
+            else:
+                self._is_working = entry.leads = True
+        if not entry.leads and not self._wait(entry):
+            return None
+        if entry.leads:
+            self._lead(entry, work)
+        return entry.outcome
+
+    def _wait(self, entry: _Entry[Item, Outcome]) -> bool:
+        """Wait for an outcome or the lead; whether there is one."""
+        lend_place()
+        if not entry.ready.acquire(timeout=self._patience_seconds):
+            with self._lock:
+                if entry in self._waiting:
+                    self._waiting.remove(entry)
+                    return False
+            # Somebody is working on it, or has just left the lead to this thread.
+            entry.ready.acquire()
+        return True
+
+    def _lead(
+        self,
+        first: _Entry[Item, Outcome],
+        work: Callable[[Sequence[Item]], Sequence[Outcome]],
+    ) -> None:
+        batch = [first]
+        with self._lock:
+            while self._waiting and len(batch) < self._batch_max:
+                batch.append(self._waiting.popleft())
+        try:
+            outcomes = work([entry.item for entry in batch])
+            for entry, outcome in zip(batch, outcomes, strict=True):
+                entry.outcome = outcome
+        finally:
+            # First the next batch, which the database can work on, and then these answers.
+            self._pass_on()
+            for entry in batch[1:]:
+                entry.ready.release()
+
+    def _pass_on(self) -> None:
+        with self._lock:
+            if not self._waiting:
+                self._is_working = False
+                return
+            following = self._waiting.popleft()
+            following.leads = True
+        following.ready.release()

@@ -1,0 +1,207 @@
+"""Claims of new consumers, of one client or of many, in as few statements as each database can.
+
+The rows are those that `Providers.advance`, `Consumers.insert` and `Allocations.replace` write one
+kind after the other. Here they are written together: by a single statement on PostgreSQL, which
+takes arrays, and by three on other databases. So neither parameters nor round trips are counted by
+the row.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Dialect
+
+from roost.model import Value
+from roost.store.connection.statements import Write
+from roost.store.feed.writer import Announcement
+from roost.store.tables.allocations import INSERT as INSERT_ALLOCATIONS
+from roost.store.tables.allocations import NewHolding
+from roost.store.tables.consumers import ConsumerRow, insert_writes
+from roost.store.tables.providers import ProviderState, advance_writes
+
+GENERATION_CHANGED = "a provider's generation changed"
+
+
+class NewClaims(Value, frozen=True, kw_only=True):
+    """What to write: the UUIDs of all consumers are canonical, and each occurs once."""
+
+    moved: Sequence[tuple[ProviderState, int]]  # providers as they were read, and by how much
+    consumers: Sequence[ConsumerRow]
+    holdings: Sequence[NewHolding]
+
+
+# A guard that writes too few rows makes the statement fail as a whole, with an error that nothing
+# else in it can cause: a division by zero (`driver_errors`).
+_POSTGRESQL = """
+WITH moved AS (
+    UPDATE resource_providers AS provider SET generation = move.after
+    FROM unnest(%(ids)s::int[], %(before)s::int[], %(after)s::int[]) AS move(id, before, after)
+    WHERE provider.id = move.id AND coalesce(provider.generation, 0) = move.before
+    RETURNING 1
+), added AS (
+    INSERT INTO consumers
+        (uuid, project_id, user_id, consumer_type_id, generation, created_at)
+    SELECT
+        coalesce((SELECT uuid FROM consumers WHERE uuid = upper(new.uuid)), new.uuid),
+        new.project_id, new.user_id, new.type_id, 1, %(now)s::timestamp
+    FROM unnest(%(uuids)s::text[], %(projects)s::int[], %(users)s::int[], %(types)s::int[])
+        AS new(uuid, project_id, user_id, type_id)
+), held AS (
+    INSERT INTO allocations
+        (consumer_id, resource_provider_id, resource_class_id, used, created_at)
+    SELECT new.*, %(now)s::timestamp
+    FROM unnest(%(holders)s::text[], %(providers)s::int[], %(classes)s::int[], %(used)s::int[])
+        AS new
+)"""
+_POSTGRESQL_GUARD = "1 / CASE WHEN (SELECT count(*) FROM moved) = %(count)s THEN 1 ELSE 0 END"
+_POSTGRESQL_ROWS = f"{_POSTGRESQL} SELECT {_POSTGRESQL_GUARD}"
+# The row of the writer fails with another error than the guard: the logarithm of zero.
+_POSTGRESQL_AT_ONCE = f"""{_POSTGRESQL}, recorded AS (
+    INSERT INTO roost_changes (writer_id, sequence, record)
+    VALUES (%(writer)s, %(sequence)s, %(record)s)
+), announced AS (
+    UPDATE roost_writers SET sequence = %(sequence)s, updated_at = timezone('utc', now())
+    WHERE id = %(writer)s AND sequence = %(sequence)s - 1
+    RETURNING 1
+)
+SELECT {_POSTGRESQL_GUARD}, ln((SELECT count(*) FROM announced))"""
+
+
+def writes(
+    dialect: Dialect, claims: NewClaims, now: datetime, *, ignores_case: bool
+) -> Sequence[Write]:
+    """The statements inside a transaction, guards first."""
+    match dialect.name:
+        case "postgresql":
+            return [Write(_POSTGRESQL_ROWS, _arrays(claims, now))]
+        case "mysql":
+            return _mysql(claims, now)
+    return [
+        *advance_writes(dialect, claims.moved),
+        *insert_writes(dialect, claims.consumers, now, ignores_case=ignores_case),
+        *INSERT_ALLOCATIONS.writes(
+            dialect,
+            [
+                {
+                    "consumer_id": each.consumer_uuid,
+                    "resource_provider_id": each.provider_id,
+                    "resource_class_id": each.class_id,
+                    "used": each.used,
+                    "created_at": now,
+                }
+                for each in claims.holdings
+            ],
+        ),
+    ]
+
+
+def at_once_writes(
+    dialect: Dialect, claims: NewClaims, announcement: Announcement, now: datetime
+) -> Sequence[Write]:
+    """A whole transaction with its COMMIT, as one batch that fails as a whole if a guard fails.
+
+    Not for SQLite, where there is no round trip to save.
+    """
+    if dialect.name == "mysql":
+        return _mysql_at_once(claims, announcement, now)
+    # A statement outside of a transaction is one by itself.
+    values = {
+        **_arrays(claims, now),
+        "writer": announcement.writer_id,
+        "sequence": announcement.sequence,
+        "record": announcement.record,
+    }
+    return [Write(_POSTGRESQL_AT_ONCE, values)]
+
+
+def _arrays(claims: NewClaims, now: datetime) -> dict[str, Any]:
+    return {
+        "ids": _array([provider.id for provider, _ in claims.moved]),
+        "before": _array([provider.generation for provider, _ in claims.moved]),
+        "after": _array([provider.generation + step for provider, step in claims.moved]),
+        "count": len(claims.moved),
+        "uuids": _array([each.uuid for each in claims.consumers]),
+        "projects": _array([each.project_id for each in claims.consumers]),
+        "users": _array([each.user_id for each in claims.consumers]),
+        "types": _array([_or_null(each.type_id) for each in claims.consumers]),
+        "holders": _array([each.consumer_uuid for each in claims.holdings]),
+        "providers": _array([each.provider_id for each in claims.holdings]),
+        "classes": _array([each.class_id for each in claims.holdings]),
+        "used": _array([each.used for each in claims.holdings]),
+        "now": now,
+    }
+
+
+def _array(values: Iterable[object]) -> str:
+    """Numbers or canonical UUIDs as PostgreSQL reads an array; the driver would take longer."""
+    return f"{{{','.join(map(str, values))}}}"
+
+
+# ---------------------------------------------------------------------------------------------
+# MariaDB and MySQL. Numbers and canonical UUIDs need no escaping, and the driver would write them
+# into the text in any case, one by one.
+
+
+def _mysql(claims: NewClaims, now: datetime) -> list[Write]:
+    unchanged = ",".join([f"({each.id},{each.generation})" for each, _ in claims.moved])
+    ids = ",".join([str(each.id) for each, _ in claims.moved])
+    larger = [f" WHEN {each.id} THEN {step}" for each, step in claims.moved if step != 1]
+    step = f"CASE id{''.join(larger)} ELSE 1 END" if larger else "1"
+    created = f"'{now:%Y-%m-%d %H:%M:%S}'"
+    consumers = [
+        f"('{each.uuid}',{each.project_id},{each.user_id},{_or_null(each.type_id)},1,{created})"
+        for each in claims.consumers
+    ]
+    holdings = [
+        f"('{each.consumer_uuid}',{each.provider_id},{each.class_id},{each.used},{created})"
+        for each in claims.holdings
+    ]
+    return [
+        Write(
+            f"UPDATE resource_providers SET generation = coalesce(generation, 0) + {step} "
+            # Without the list of ids, some planners scan the whole table.
+            f"WHERE id IN ({ids}) AND (id, coalesce(generation, 0)) IN ({unchanged})",
+            expected=len(claims.moved),
+            reason=GENERATION_CHANGED,
+        ),
+        Write(
+            "INSERT INTO consumers "
+            "(uuid, project_id, user_id, consumer_type_id, generation, created_at) "
+            f"VALUES {','.join(consumers)}"
+        ),
+        Write(
+            "INSERT INTO allocations "
+            "(consumer_id, resource_provider_id, resource_class_id, used, created_at) "
+            f"VALUES {','.join(holdings)}"
+        ),
+    ]
+
+
+def _or_null(number: int | None) -> str:
+    return "NULL" if number is None else str(number)
+
+
+# A statement after one that failed is not executed. A scalar subquery with two rows fails.
+_MYSQL_GUARD = "SELECT IF(ROW_COUNT() = {count}, 1, (SELECT 1 UNION ALL SELECT 2))"
+_MYSQL_ANNOUNCE = """UPDATE roost_writers SET sequence = {after}, updated_at = UTC_TIMESTAMP()
+WHERE id = {writer} AND sequence = {before}"""
+
+
+def _mysql_at_once(claims: NewClaims, announcement: Announcement, now: datetime) -> list[Write]:
+    guard, *rows = _mysql(claims, now)
+    writer, sequence = announcement.writer_id, announcement.sequence
+    return [
+        Write("START TRANSACTION"),
+        Write(guard.text),
+        Write(_MYSQL_GUARD.format(count=len(claims.moved))),
+        *rows,
+        Write(
+            "INSERT INTO roost_changes (writer_id, sequence, record) "
+            f"VALUES ({writer}, {sequence}, %s)",
+            (announcement.record,),
+        ),
+        Write(_MYSQL_ANNOUNCE.format(writer=writer, before=sequence - 1, after=sequence)),
+        Write(_MYSQL_GUARD.format(count=1)),
+        Write("COMMIT"),
+    ]
