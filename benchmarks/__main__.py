@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 from rich.console import Console
@@ -15,75 +14,36 @@ from benchmarks.bulk_reads import measure_bulk_reads
 from benchmarks.console import MOVE_SECONDS, measure_console
 from benchmarks.contention import measure_contention
 from benchmarks.databases import DATABASES, start_database
+from benchmarks.durable.jobs import JobPlan
+from benchmarks.durable.run import (
+    DurablePlan,
+    choose_clouds,
+    measure_cloud,
+    measure_placing,
+    run_million,
+)
+from benchmarks.durable.tables import million_line
 from benchmarks.extensions import measure_extensions
 from benchmarks.growth import measure_empty_memory, measure_growth
-from benchmarks.measure import Budget, ShowProgress
+from benchmarks.measure import ShowProgress
+from benchmarks.plans import (
+    FULL,
+    GROWTH_DATABASE,
+    PLACING_DATASET,
+    QUICK,
+    bulk_plan,
+    with_time_limits,
+)
 from benchmarks.processes import machine
 from benchmarks.report import print_results, write_documentation
 from benchmarks.requests import CASES, PLACEMENT_KEY
 from benchmarks.results import Results, read_results
 from benchmarks.run import CHECK_HOSTS_MAX, SERVICES, run_dataset
-from benchmarks.services import REQUEST_SECONDS_MAX, versions
+from benchmarks.services import versions
 
 DOCUMENTATION = Path(__file__).resolve().parent.parent / "docs"
+MILLION_HOSTS, MILLION_JOBS = 5_000, 1_000
 KEYS = [*(case.key for case in CASES), PLACEMENT_KEY]
-
-
-class Plan(NamedTuple):
-    """What a run measures, and for how long."""
-
-    datasets: Sequence[tuple[str, str]]  # dataset, kind of database
-    growth: Sequence[int]  # numbers of hosts
-    budgets: dict[str, Budget]
-    placement_seconds: dict[str, float]
-    contention: Sequence[str]  # kinds of database
-    contention_seconds: float
-    extensions: int  # number of hosts
-    bulk_reads: Sequence[tuple[int, str]]  # number of hosts, kind of database
-    single_reads: int  # how many of each kind the reference is asked
-    console: int  # number of hosts
-
-
-# The reference takes seconds for requests that roost answers in a few milliseconds, so it gets
-# fewer requests and more time.
-QUICK = Plan(
-    datasets=[("cloud-1000", "mariadb")],
-    growth=[1_000, 12_000],
-    budgets={
-        "reference": Budget(1, 20, 2.0, 15.0),
-        "roost": Budget(20, 200, 2.0, 15.0),
-    },
-    placement_seconds={"reference": 12.0, "roost": 5.0},
-    contention=["mariadb"],
-    contention_seconds=1.0,
-    extensions=1_000,
-    bulk_reads=[(1_000, "postgresql")],
-    single_reads=10,
-    console=10_000,
-)
-FULL = Plan(
-    datasets=[
-        ("cloud-1000", "mariadb"),
-        ("cloud-1000", "postgresql"),
-        ("cloud-10000", "mariadb"),
-        ("flat-10000", "mariadb"),
-        ("nested-1000", "mariadb"),
-    ],
-    # The second cloud has 100,000 providers, the last one 0.84 million.
-    growth=[1_000, 12_000, 100_000],
-    budgets={
-        "reference": Budget(2, 100, 15.0, REQUEST_SECONDS_MAX),
-        "roost": Budget(50, 1000, 15.0, REQUEST_SECONDS_MAX),
-    },
-    placement_seconds={"reference": 60.0, "roost": 10.0},
-    contention=["mariadb", "postgresql"],
-    contention_seconds=5.0,
-    extensions=10_000,
-    bulk_reads=[(10_000, "postgresql"), (10_000, "mariadb")],
-    single_reads=200,
-    console=100_000,
-)
-GROWTH_DATABASE = "postgresql"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -136,6 +96,23 @@ GROWTH_DATABASE = "postgresql"
     is_flag=True,
     help="Measure the console in a browser, and nothing else.",
 )
+@click.option(
+    "--durable",
+    "only_durable",
+    is_flag=True,
+    help="Measure claims with COMMIT on disk, and nothing else. With --database or --hosts: on "
+    "these.",
+)
+@click.option(
+    "--million",
+    is_flag=True,
+    help="Place a million consumers with COMMIT on disk, check everything, and print one line.",
+)
+@click.option("--jobs", type=int, help="Of --million, --durable: how many jobs.")
+@click.option("--consumers", type=int, help="Of --million, --durable: in a job. Default: 1,000.")
+@click.option("--workers", type=int, help="Of --million, --durable: processes of roost.")
+@click.option("--threads", type=int, help="Of --million, --durable: threads of each.")
+@click.option("--clients", type=int, help="Of --million, --durable: clients that place jobs.")
 @click.option("--hosts", "sizes", multiple=True, type=int, help="Sizes of the growing clouds.")
 @click.option(
     "--check/--no-check",
@@ -169,6 +146,13 @@ def main(
     with_extensions: bool | None,
     with_bulk_reads: bool | None,
     only_console: bool,
+    only_durable: bool,
+    million: bool,
+    jobs: int | None,
+    consumers: int | None,
+    workers: int | None,
+    threads: int | None,
+    clients: int | None,
     sizes: Sequence[int],
     check: bool | None,
     seconds: float | None,
@@ -182,6 +166,10 @@ def main(
     # SIGTERM must also stop the servers and remove their folders.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     plan = with_time_limits(QUICK if quick else FULL, seconds, give_up)
+    given = {"consumers": consumers, "workers": workers, "threads": threads, "clients": clients}
+    durable = plan.durable._replace(**{key: each for key, each in given.items() if each})
+    if only_durable:
+        durable = choose_clouds(durable, databases, sizes, jobs)
     chosen = plan.datasets
     if names or databases:
         wanted = names or list(dict.fromkeys(name for name, _ in chosen))
@@ -191,6 +179,7 @@ def main(
         chosen = []
     if growth is None:
         growth = bool(sizes) or (not names and not databases and not keys and only is None)
+    with_durable = only_durable or (growth and not sizes and not no_worlds)
     if with_contention is None:
         with_contention = not names and not keys and not sizes
     if with_extensions is None:
@@ -202,6 +191,9 @@ def main(
     for path in earlier:
         results.add(read_results(path))
     began = time.monotonic()
+    if million:
+        run_million_alone(results, durable, databases, sizes, jobs or MILLION_JOBS, json_path)
+        return
     if only_console and not report_only:
         with progress_display() as show_progress:
             for hosts in sizes or [plan.console]:
@@ -209,7 +201,7 @@ def main(
                     measure_console(hosts, seconds or MOVE_SECONDS, show_progress)
                 )
                 save(results, json_path)
-    elif not report_only:
+    elif not report_only and not only_durable:
         with progress_display() as show_progress:
             for name, kind in chosen:
                 with start_database(kind) as database:
@@ -260,6 +252,18 @@ def main(
                         )
                     )
                 save(results, json_path)
+    if with_durable and not report_only:
+        with progress_display() as show_progress:
+            for cloud in durable.clouds:
+                results.durable.add_cloud(measure_cloud(cloud, durable, show_progress))
+                save(results, json_path)
+            for kind in durable.placing:
+                results.durable.add_placing(
+                    measure_placing(
+                        kind, PLACING_DATASET, budgets, plan.placement_seconds, show_progress
+                    )
+                )
+                save(results, json_path)
     console = Console(width=None if sys.stdout.isatty() else 160)
     print_results(results, console)
     if not report_only:
@@ -271,33 +275,28 @@ def main(
     for bulk_reads in results.bulk_reads:
         if bulk_reads.difference:
             raise click.ClickException(f"the services differ: {bulk_reads.difference}")
+    if results.durable.findings:
+        raise click.ClickException("; ".join(results.durable.findings))
 
 
-def bulk_plan(
-    plan: Plan, sizes: Sequence[int], databases: Sequence[str]
-) -> Sequence[tuple[int, str]]:
-    """The clouds that are read as a whole, and the databases."""
-    hosts = max(sizes, default=plan.bulk_reads[0][0])
-    kinds = databases or [kind for _, kind in plan.bulk_reads]
-    return [(hosts, kind) for kind in kinds]
-
-
-def with_time_limits(plan: Plan, seconds: float | None, give_up: float | None) -> Plan:
-    """The plan with the time limits that the options give."""
-    budgets = {
-        name: budget._replace(
-            seconds_max=budget.seconds_max if seconds is None else seconds,
-            request_seconds_max=budget.request_seconds_max if give_up is None else give_up,
-        )
-        for name, budget in plan.budgets.items()
-    }
-    placement_seconds = (
-        plan.placement_seconds if seconds is None else dict.fromkeys(budgets, seconds)
-    )
-    contention_seconds = plan.contention_seconds if seconds is None else seconds
-    return plan._replace(
-        budgets=budgets, placement_seconds=placement_seconds, contention_seconds=contention_seconds
-    )
+def run_million_alone(
+    results: Results,
+    plan: DurablePlan,
+    databases: Sequence[str],
+    sizes: Sequence[int],
+    jobs: int,
+    json_path: Path | None,
+) -> None:
+    """Print one line; what is wrong goes to the standard error."""
+    kind = databases[0] if databases else GROWTH_DATABASE
+    hosts = sizes[0] if sizes else MILLION_HOSTS
+    with progress_display() as show_progress:
+        result = run_million(kind, hosts, JobPlan(jobs, plan.consumers), plan, show_progress)
+    results.durable.add_million(result)
+    save(results, json_path)
+    click.echo(million_line(result))
+    if result.findings:
+        raise click.ClickException("\n".join(result.findings))
 
 
 def save(results: Results, path: Path | None) -> None:

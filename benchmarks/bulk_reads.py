@@ -22,9 +22,10 @@ from benchmarks.load import Dump, create_schema
 from benchmarks.measure import ShowProgress, send
 from benchmarks.processes import cpu_seconds, resident_memory
 from benchmarks.requests import MACHINE, put_allocations
-from benchmarks.results import BulkRead, BulkReadsResult, Timing, percentiles
+from benchmarks.results import BulkRead, BulkReadsResult
 from benchmarks.services import ReferenceService, RoostService
 from benchmarks.single_reads import PARTS, compare_sample, measure_single_reads
+from benchmarks.timings import Timing, percentiles
 
 PAGE_SIZE = 50_000
 PROVIDERS = f"/resource_providers?include={','.join(PARTS)}"

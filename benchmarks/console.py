@@ -14,7 +14,8 @@ import msgspec
 from playwright.sync_api import Browser, CDPSession, Page, ViewportSize
 
 from benchmarks.measure import ShowProgress
-from benchmarks.results import ConsoleResult, Frames, percentiles
+from benchmarks.results import ConsoleResult, Frames
+from benchmarks.timings import percentiles
 from tests.support.console import chromium
 from tests.support.console.clouds import write_large
 from tests.support.console.server import ConsoleServer

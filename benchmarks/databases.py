@@ -22,6 +22,10 @@ class Database(Protocol):
     def title(self) -> str: ...
 
     @property
+    def durable(self) -> bool:
+        """Whether COMMIT waits for the disk."""
+
+    @property
     def process_id(self) -> int | None:
         """The parent process of the server; None if the service itself does the work."""
 
@@ -64,6 +68,7 @@ class SQLite:
     """Files in a temporary folder. This is for testing the benchmark, not for measurements."""
 
     title = "SQLite"
+    durable = False
     process_id = None
 
     def __init__(self, folder: Path) -> None:

@@ -37,8 +37,9 @@ def get_case(key: str, title: str, path: str, query: Sequence[tuple[str, object]
     return Case(key, title, lambda dataset, connection, count: [Request("GET", target)] * count)
 
 
-def placement_case(key: str, title: str, consumers: int) -> Case:
+def placement_case(key: str, title: str, consumers: int, *, ordered: bool = True) -> Case:
     """A case that places new consumers with each request."""
+    order = {"order": "spread", "spread": "root"} if ordered else {}
 
     def make(dataset: Dataset, connection: Connection, count: int) -> Sequence[Request]:
         return [
@@ -47,8 +48,7 @@ def placement_case(key: str, title: str, consumers: int) -> Case:
                 "/placements",
                 {
                     "query": urlencode([("resources", NODE)], safe=":,"),
-                    "order": "spread",
-                    "spread": "root",
+                    **order,
                     "consumers": {
                         str(uuid.uuid4()): {
                             "project_id": "project-1",
@@ -79,8 +79,25 @@ CASES = (
         get_case("split", "VCPU:64 in pieces, limit=1000", SEARCH, [*SPLIT, ("limit", 1000)])
     ),
     ExtensionCase(get_case("explain-split", "explain", EXPLAIN, SPLIT), "split"),
-    ExtensionCase(placement_case("place-1", "POST /placements of one consumer", 1)),
-    ExtensionCase(placement_case("place-10", "POST /placements of ten, spread=root", 10)),
+    ExtensionCase(
+        get_case(
+            "place-search",
+            "VCPU+MEMORY: search, limit=10",
+            SEARCH,
+            [("resources", NODE), ("limit", 10)],
+        )
+    ),
+    ExtensionCase(
+        placement_case("place-plain", "POST /placements of one consumer", 1, ordered=False),
+        "place-search",
+    ),
+    ExtensionCase(
+        placement_case("place-1", "the same, order=spread, spread=root", 1), "place-search"
+    ),
+    ExtensionCase(
+        placement_case("place-10", "POST /placements of ten, order=spread, spread=root", 10),
+        "place-search",
+    ),
 )
 
 

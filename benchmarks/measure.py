@@ -9,8 +9,8 @@ from benchmarks.client import Answer, Connection, Request, TooSlow
 from benchmarks.datasets import Dataset
 from benchmarks.processes import cpu_seconds
 from benchmarks.requests import Case
-from benchmarks.results import Timing, percentiles
 from benchmarks.services import Service
+from benchmarks.timings import Timing, percentiles
 
 # One client sends its requests over several connections in turn, as a client with a connection pool
 # does. So every process of the service gets some of them, and has to catch up with the others.

@@ -3,44 +3,12 @@
 Field names in the file stay the same, so that results of earlier versions can still be read.
 """
 
-import statistics
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-
-class Timing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One case on one service: either the numbers, or the reason why there are none."""
-
-    count: int = 0
-    p50_ms: float = 0.0
-    p95_ms: float = 0.0
-    cpu_service_ms: float = 0.0
-    cpu_database_ms: float = 0.0
-    answer_bytes: int = 0
-    failure: str = ""
-
-    @property
-    def cpu_ms(self) -> float:
-        return self.cpu_service_ms + self.cpu_database_ms
-
-
-class PlacementRate(msgspec.Struct, frozen=True, kw_only=True):
-    """How many placements ten clients achieve that search, choose and claim."""
-
-    placements: int
-    conflicts: int
-    failures: int
-    seconds: float
-    cpu_service_ms: float
-    cpu_database_ms: float
-    # One of the answers that were not successful, as a hint at the reason.
-    example: str = ""
-
-    @property
-    def per_second(self) -> float:
-        return self.placements / self.seconds
+from benchmarks.durable.results import DurableResult
+from benchmarks.timings import PlacementRate, Timing
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -211,6 +179,7 @@ class Results(msgspec.Struct, kw_only=True):
     extensions: list[ExtensionsResult] = msgspec.field(default_factory=list, name="beyond")
     bulk_reads: list[BulkReadsResult] = []
     console: list[ConsoleResult] = []
+    durable: DurableResult = msgspec.field(default_factory=DurableResult)
     # The memory of a worker that serves an empty cloud.
     memory_empty: int = 0
 
@@ -230,6 +199,7 @@ class Results(msgspec.Struct, kw_only=True):
         self.extensions += more.extensions
         self.bulk_reads += more.bulk_reads
         self.console += more.console
+        self.durable.add(more.durable)
         self.memory_empty = more.memory_empty or self.memory_empty
 
     def save(self, path: Path) -> None:
@@ -238,9 +208,3 @@ class Results(msgspec.Struct, kw_only=True):
 
 def read_results(path: Path) -> Results:
     return msgspec.json.decode(path.read_bytes(), type=Results)
-
-
-def percentiles(milliseconds: Sequence[float]) -> tuple[float, float]:
-    """The median and the 95th percentile."""
-    ordered = sorted(milliseconds)
-    return statistics.median(ordered), ordered[min(len(ordered) - 1, round(0.95 * len(ordered)))]

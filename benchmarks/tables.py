@@ -1,5 +1,6 @@
 """Results as tables of text, for the terminal and for the documentation."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from benchmarks.contention import CASES as CONTENTION_CASES
@@ -13,11 +14,9 @@ from benchmarks.results import (
     DatasetResult,
     ExtensionsResult,
     GrowthResult,
-    PlacementRate,
-    Results,
-    Timing,
 )
-from benchmarks.targets import SERVICE_NAMES, placement_ratio, ratio, verdicts
+from benchmarks.targets import SERVICE_NAMES, Verdict, placement_ratio, ratio
+from benchmarks.timings import PlacementRate, Timing
 
 NOTHING = "-"
 
@@ -154,8 +153,11 @@ def contention_cells(point: ContentionPoint | None) -> tuple[str, str]:
 def extensions_table(result: ExtensionsResult) -> Table:
     rows: list[tuple[str, ...]] = []
     for case, search_key in EXTENSION_CASES:
-        timing = result.timings[case.key]
-        search = result.timings[search_key] if search_key else None
+        timing = result.timings.get(case.key)
+        if timing is None:
+            # The results are of an earlier version, which had no such case.
+            continue
+        search = result.timings.get(search_key) if search_key else None
         share = NOTHING if search is None else times(timing.cpu_ms / search.cpu_ms)
         rows.append((case.title, *timing_cells(timing), share))
     return Table(
@@ -225,11 +227,11 @@ def console_table(result: ConsoleResult) -> Table:
     )
 
 
-def verdict_table(results: Results) -> Table:
+def verdict_table(verdicts: Sequence[Verdict]) -> Table:
     return Table(
         "Targets",
         ("", "at least", "aim", "measured", ""),
-        [(one.title, one.at_least, one.aim, one.measured, one.text) for one in verdicts(results)],
+        [(one.title, one.at_least, one.aim, one.measured, one.text) for one in verdicts],
     )
 
 

@@ -24,6 +24,11 @@ class Cloud(NamedTuple):
     dataset: Dataset
     database: Database
     service: RoostService
+    folder: Path  # for files, until the service stops
+
+    @property
+    def title(self) -> str:
+        return f"{self.dataset.name} on {self.database.title}"
 
     @property
     def providers(self) -> list[str]:
@@ -63,4 +68,4 @@ def running_cloud(
         Dump(dataset, folder).load(url)
         show_progress(f"{dataset.name} on {database.title}: starting roost")
         service = RoostService(url, folder, processes=workers, threads=threads)
-        yield Cloud(dataset, database, stack.enter_context(service))
+        yield Cloud(dataset, database, stack.enter_context(service), folder)

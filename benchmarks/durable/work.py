@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 
 from benchmarks.client import Request, encode
+from benchmarks.durable.clients import Client
 from benchmarks.load import CONSUMER_TYPE
 
 VCPU, MEMORY_MB = 1, 256
@@ -27,17 +28,17 @@ class Claims:
     def __init__(self, providers: Sequence[str]) -> None:
         self._providers = providers
 
-    def messages(self, client: int) -> Iterator[bytes]:
-        rng = random.Random(client)
+    def messages(self, number: int, client: Client) -> Iterator[bytes]:
+        rng = random.Random(number)
         # Where the number of the consumer goes: the rest of a message does not change.
         ready: dict[str, tuple[bytes, bytes]] = {}
         prefix = uuid_prefix()
-        for number in itertools.count():
+        for consumer in itertools.count():
             provider = rng.choice(self._providers)
             if provider not in ready:
                 ready[provider] = self._around_uuid(provider)
             begin, end = ready[provider]
-            yield b"%b%b%012x%b" % (begin, prefix, number, end)
+            yield b"%b%b%012x%b" % (begin, prefix, consumer, end)
 
     def _around_uuid(self, provider: str) -> tuple[bytes, bytes]:
         held = b'{"VCPU":%d,"MEMORY_MB":%d}' % (VCPU, MEMORY_MB)
@@ -58,7 +59,7 @@ class Placements:
         self._consumers = consumers
         self._order = order
 
-    def messages(self, client: int) -> Iterator[bytes]:
+    def messages(self, number: int, client: Client) -> Iterator[bytes]:
         prefix = uuid_prefix()
         for request in itertools.count():
             yield placement(prefix, request * self._consumers, self._consumers, self._order)
