@@ -44,8 +44,8 @@ REFUSED_PLACEMENTS = (
     _placement(
         "too many consumers",
         "consumers",
-        "257 entries, expected at most 256",
-        consumers={f"{number:08x}{CONSUMER_NEW[8:]}": _OWNER for number in range(257)},
+        "10001 entries, expected at most 10000",
+        consumers={f"{number:08x}{CONSUMER_NEW[8:]}": _OWNER for number in range(10_001)},
     ),
     _consumer("no project", "the field 'project_id' is missing", project_id=None),
     _consumer("no user", "the field 'user_id' is missing", user_id=None),

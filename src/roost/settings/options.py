@@ -84,7 +84,7 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
             default=1024 * 1024,
             min=1024,
             help="The size of the largest body of a request. Bodies that hold many consumers "
-            "(POST /allocations, POST /reshaper) may be 64 times as large.",
+            "(POST /allocations, POST /placements, POST /reshaper) may be 64 times as large.",
         ),
         cfg.FloatOpt(
             "body_seconds_max",

@@ -1,7 +1,7 @@
 """POST /placements: choose and claim in one call."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,10 +9,10 @@ import msgspec
 from roost.api.http.error_wording import reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.http_error import HttpError
-from roost.api.parsing import bodies, candidate_query, query_string
-from roost.api.parsing.allocations import check_consumer_uuid, refuse_twice
+from roost.api.parsing import candidate_query, placements, query_string
+from roost.api.schemas.bounds import PLACED_AMOUNTS_MAX
 from roost.api.versions import Version
-from roost.model import NewConsumer, Placed
+from roost.model import Candidate, Placed
 from roost.operations.placing.candidates import IdempotencyKey, PlacementRequest
 from roost.operations.placing.placements import place
 from roost.query import CandidateQuery, OrderBy
@@ -20,18 +20,19 @@ from roost.service.service import Roost
 
 
 def post(roost: Roost, request: Request) -> Reply:
-    body = bodies.read(request.body, request.body_schema)
-    placement = parse(body, request.version)
+    placement = read(request)
     with reword_errors(candidate_query.EXTENSION_WORDINGS):
         placed = place(roost, request=placement)
-    return Reply(body={"placements": {each.consumer_uuid: render(each) for each in placed}})
+    return Reply(body=written(placed))
 
 
-def parse(body: Mapping[str, Any], version: Version) -> PlacementRequest:
-    query = _parse_query(body, version)
+def read(request: Request) -> PlacementRequest:
+    body, consumers = placements.read(request.body, request.body_schema)
+    query = _parse_query(body, request.version)
+    _refuse_too_much(query, len(consumers))
     return PlacementRequest(
         query=query,
-        consumers=_parse_consumers(body["consumers"]),
+        consumers=consumers,
         apart="spread" in body,
         # To pack is to use a candidate as often as it fits. In any other order each candidate is
         # used once before any is used again.
@@ -58,11 +59,15 @@ def _parse_query(body: Mapping[str, Any], version: Version) -> CandidateQuery:
     return candidate_query.parse_parameters(parameters, version, extended=True)
 
 
-def _parse_consumers(consumers: Mapping[str, Any]) -> tuple[NewConsumer, ...]:
-    for uuid in consumers:
-        check_consumer_uuid(uuid)
-    refuse_twice(consumers)
-    return tuple(NewConsumer(uuid=uuid, **fields) for uuid, fields in consumers.items())
+def _refuse_too_much(query: CandidateQuery, consumer_count: int) -> None:
+    """All of it is claimed in one transaction, and stored in one row under an idempotency key."""
+    each = len(query.groups) + sum(len(group.resources) for group in query.groups)
+    if each * consumer_count > PLACED_AMOUNTS_MAX:
+        raise HttpError(
+            400,
+            f"{consumer_count} consumers with {each} groups and amounts each are too much for one "
+            f"request: {each * consumer_count}, expected at most {PLACED_AMOUNTS_MAX}.",
+        )
 
 
 def _key(body: Mapping[str, Any]) -> IdempotencyKey | None:
@@ -80,9 +85,23 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def render(placed: Placed) -> dict[str, Any]:
-    allocations = placed.candidate.allocations
+def written(placed: Sequence[Placed]) -> bytes:
+    """The answer. Many consumers may have the same candidate, which is encoded once."""
+    texts: dict[int, str] = {}
+    parts = []
+    for each in placed:
+        # Objects rather than values: all of them live until this is done.
+        text = texts.get(id(each.candidate))
+        if text is None:
+            text = texts[id(each.candidate)] = msgspec.json.encode(_render(each.candidate)).decode()
+        # The schema allows hexadecimal digits and dashes, so there is nothing to escape.
+        parts.append(f'"{each.consumer_uuid}":{text}')
+    return f'{{"placements":{{{",".join(parts)}}}}}'.encode()
+
+
+def _render(candidate: Candidate) -> dict[str, Any]:
+    allocations = candidate.allocations
     return {
         "allocations": {uuid: {"resources": held} for uuid, held in allocations.items()},
-        "mappings": placed.candidate.mappings,
+        "mappings": candidate.mappings,
     }

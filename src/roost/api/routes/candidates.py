@@ -96,6 +96,7 @@ ROUTES = (
         since=(1, 39),
         body=in_all_versions(placement_schemas.POST),
         extension=Extension.PLACEMENTS,
+        may_be_large=True,
         may_take_long=True,
     ),
     Route(

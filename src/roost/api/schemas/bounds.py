@@ -35,7 +35,9 @@ PROVIDERS_PER_CONSUMER_MAX = 1000
 # Consumers that change in one request. A reshape has all consumers of one host.
 CONSUMERS_MAX = 10_000
 # Consumers that one request places. All are placed in one transaction.
-PLACED_CONSUMERS_MAX = 256
+PLACED_CONSUMERS_MAX = 10_000
+# Groups and amounts of all consumers that one request places. MariaDB stores an answer of 16 MB.
+PLACED_AMOUNTS_MAX = 150_000
 # Providers whose inventories change in one reshape: those of one tree.
 PROVIDERS_MAX = 10_000
 

@@ -13,7 +13,7 @@ from roost.cli.output import BadInput, Failure, one_line, print_json
 TYPE_DEFAULT = "INSTANCE"
 NOBODY = "00000000-0000-0000-0000-000000000000"
 NO_CANDIDATES = "placement.no_candidates"
-CONSUMERS_MAX = 256
+CONSUMERS_MAX = 10_000
 
 
 @click.command()
