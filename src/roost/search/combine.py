@@ -128,6 +128,22 @@ class Combination:
             yield trees[first:end]
             first, before = end, ends[end - 1]
 
+    def first_ways(self) -> tuple[Mask, Integers]:
+        """The first way of each tree with few ways, and whether it meets every constraint.
+
+        For a tree with many ways it never does: these are searched in another order.
+        """
+        accepted, ways = self._accepted(self.easy, np.zeros(len(self.easy), dtype=np.int64))
+        matrix = np.stack(ways, axis=1)
+        count = len(self.options.ways)
+        if len(self.easy) == count:
+            return accepted, matrix
+        all_accepted = np.zeros(count, dtype=np.bool_)
+        all_accepted[self.easy] = accepted
+        whole = np.zeros((count, matrix.shape[1]), dtype=matrix.dtype)
+        whole[self.easy] = matrix
+        return all_accepted, whole
+
     def ways_of_few(self, trees: Sequence[int]) -> list[Integers]:
         """For each of these trees, which have few ways, a matrix of all its ways."""
         found: list[Integers] = []

@@ -17,8 +17,9 @@ from roost.search.index.sorted_trees import Key, Ranks
 from roost.search.kept_order import KeptOrder, sorted_by_uuid
 from roost.search.match import Slot
 
-# How many of the shuffled trees are sorted first.
+# How many of the shuffled trees are sorted first, and for how many ranks are computed at once.
 SHUFFLED_FIRST = 64
+SHUFFLED_AT_ONCE = 8192
 # Ranks of shuffled trees are below this; a floating-point number holds 48 bits exactly.
 SHUFFLED_RANKS = 2.0**48
 
@@ -97,8 +98,16 @@ class _ShuffledTrees:
 
 def _pseudorandom(seed: int, checksums: npt.NDArray[np.uint32]) -> Ranks:
     """Numbers that are the same in every process: splitmix64 of a checksum of the UUID."""
-    numbers = checksums.astype(np.uint64)
-    numbers += np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
-    return (numbers >> np.uint64(16)).astype(np.float64)
+    ranks = np.empty(len(checksums))
+    start = np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
+    # Some at a time and in place: what stays in the cache of the processor is quicker to compute.
+    for first in range(0, len(checksums), SHUFFLED_AT_ONCE):
+        some = slice(first, first + SHUFFLED_AT_ONCE)
+        numbers = checksums[some].astype(np.uint64)
+        numbers += start
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            numbers ^= numbers >> np.uint64(shift)
+            numbers *= np.uint64(factor)
+        numbers >>= np.uint64(16)
+        ranks[some] = numbers
+    return ranks

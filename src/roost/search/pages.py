@@ -11,6 +11,7 @@ the first ones can serve, or a page needs the second turn.
 
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -32,7 +33,7 @@ WAYS_AT_ONCE = combine.WAYS_FEW
 # How many trees are a step of the budget when they take turns.
 TREES_PER_STEP = 4
 # How many trees the first block has at least, and how much larger each is than the last one.
-BLOCK_MIN = 16
+BLOCK_MIN = 64
 BLOCK_GROWTH = 4
 # How many trees are examined in blocks before it seems better to examine all.
 BLOCKS_MAX = 1024
@@ -91,6 +92,7 @@ class _Trees:
         self,
         batches: Sequence[Combination],
         numbers: Integers,
+        roots: Integers,
         ranks: Ranks,
         uuids: Sequence[str],
         made: dict[int, _Tree],
@@ -100,14 +102,12 @@ class _Trees:
         """`numbers` count the trees of all batches; `made` is by root, for all that ask."""
         self._batches = batches
         self._numbers = numbers
+        self._roots = roots
         self._ranks = ranks
         self._uuids = uuids
         self._made = made
-        self._budget = budget
-        roots = np.concatenate([EMPTY, *(each.options.roots for each in batches)])
-        self._roots = roots[numbers]
-        self._first_of_batch = np.cumsum([0, *(len(each.options.roots) for each in batches)])
         self._ways_wanted = ways_wanted
+        self._budget = budget
 
     def __len__(self) -> int:
         return len(self._roots)
@@ -128,6 +128,10 @@ class _Trees:
         if root not in self._made:
             self._prepare(position)
         return self._made[root].way(turn)
+
+    @cached_property
+    def _first_of_batch(self) -> Integers:
+        return np.cumsum([0, *(len(each.options.roots) for each in self._batches)])
 
     def _prepare(self, first: int) -> None:
         """Make the ways of this tree, and with it those of the trees that come next."""
@@ -239,9 +243,10 @@ class OrderedWays:
             if options is None:
                 continue
             batch, numbers = self._combination(options), np.arange(len(block.able))
-            trees = self._trees([batch], numbers, ranks[block.able])
+            trees = self._trees([batch], numbers, options.roots, ranks[block.able])
+            accepted, ways = batch.first_ways()
             for position in range(len(trees)):
-                way = trees.way(position, 0)
+                way = ways[position] if accepted[position] else trees.way(position, 0)
                 if way is not None:
                     yield trees.cursor(position, 0), way
         return after
@@ -262,9 +267,12 @@ class OrderedWays:
         """All trees that can perhaps serve."""
         batches = [self._combination(options) for options in self._options.batches()]
         roots = np.concatenate([EMPTY, *(each.options.roots for each in batches)])
-        return self._trees(batches, *self._in_order.among(roots))
+        numbers, ranks = self._in_order.among(roots)
+        return self._trees(batches, numbers, roots[numbers], ranks)
 
-    def _trees(self, batches: Sequence[Combination], numbers: Integers, ranks: Ranks) -> _Trees:
+    def _trees(
+        self, batches: Sequence[Combination], numbers: Integers, roots: Integers, ranks: Ranks
+    ) -> _Trees:
         wanted = WAYS_AT_FIRST if self._limit is None else min(self._limit + 1, WAYS_AT_FIRST)
         uuids = self._index.uuids
-        return _Trees(batches, numbers, ranks, uuids, self._made, wanted, self._budget)
+        return _Trees(batches, numbers, roots, ranks, uuids, self._made, wanted, self._budget)
