@@ -5,6 +5,7 @@ transaction, and with it its statements, its change record and its COMMIT.
 """
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
@@ -18,9 +19,9 @@ Outcome = TypeVar("Outcome")
 # for the last one's rows.
 BATCH_MAX = 64
 
-# How long a claim waits for the transaction before it. That one may wait for a lock, or for a
-# database that is slow: then the claim goes its own way beside it.
-PATIENCE_SECONDS = 0.05
+# How long a transaction may take before claims no longer wait for it. It may wait for a lock that
+# somebody keeps, which is no concern of the others: they go their own ways beside it.
+PATIENCE_SECONDS = 0.25
 
 
 class _Entry(Generic[Item, Outcome]):
@@ -46,6 +47,7 @@ class ClaimQueue(Generic[Item, Outcome]):
         self._patience_seconds = patience_seconds
         self._lock = threading.Lock()
         self._is_working = False
+        self._begun_at = 0.0  # when the batch began that is worked on
         self._waiting: deque[_Entry[Item, Outcome]] = deque()
 
     def run(
@@ -58,10 +60,13 @@ class ClaimQueue(Generic[Item, Outcome]):
         """
         entry: _Entry[Item, Outcome] = _Entry(item)
         with self._lock:
-            if self._is_working:
-                self._waiting.append(entry)
-            else:
+            if not self._is_working:
                 self._is_working = entry.leads = True
+                self._begun_at = time.monotonic()
+            elif time.monotonic() - self._begun_at > self._patience_seconds:
+                return None
+            else:
+                self._waiting.append(entry)
         if not entry.leads and not self._wait(entry):
             return None
         if entry.leads:
@@ -106,4 +111,5 @@ class ClaimQueue(Generic[Item, Outcome]):
                 return
             following = self._waiting.popleft()
             following.leads = True
+            self._begun_at = time.monotonic()
         following.ready.release()
