@@ -1,5 +1,6 @@
 """The candidates of a search as arrays say the same as the candidates as values."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace as evolve
@@ -20,7 +21,7 @@ def test_arrays_say_what_candidates_say(world_and_query: tuple[World, CandidateQ
     index = Index.build(rows(world))
     answer = find(index, query)
     candidates = list(answer.each_candidate())
-    assert list(answer.candidates_of(range(answer.count))) == candidates
+    assert list(answer.candidates_of(np.arange(answer.count))) == candidates
     options = options_of(index, answer, Budget())
     taken = answer.taken(Budget())
     sharing = set(index.sharing_rows().tolist())

@@ -173,7 +173,7 @@ class Answer:
 
     # -- as values -----------------------------------------------------------------------------
 
-    def candidates_of(self, numbers: Sequence[int]) -> Iterator[Candidate]:
+    def candidates_of(self, numbers: Integers) -> Iterator[Candidate]:
         """The candidates with these numbers.
 
         Those of the same shape have everything in common that does not depend on the provider.

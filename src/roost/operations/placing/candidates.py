@@ -213,8 +213,10 @@ class _Found:
     def candidates(self, numbers: Sequence[int]) -> Sequence[Candidate]:
         """Those with these numbers."""
         places = np.asarray(numbers) if self._shuffled is None else self._shuffled[numbers]
+        if len(places) == 1:
+            return list(self.answer.candidates_of(places))
         distinct, places = np.unique(places, return_inverse=True)
-        made = list(self.answer.candidates_of(distinct.tolist()))
+        made = list(self.answer.candidates_of(distinct))
         return [made[place] for place in places.tolist()]
 
     @property
@@ -283,7 +285,7 @@ def _choose_one_by_one(
             number = next(free, None)
             if number is None:
                 return None
-            chosen += found.candidates_of([number])
+            chosen += found.candidates_of(np.array([number]))
             taken |= {hosts[number]} - {-1}
             _take(what_if, chosen[-1])
     return chosen

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from random import Random
+from random import Random, SystemRandom
 
 from roost.errors import (
     CapacityExceeded,
@@ -17,7 +17,6 @@ from roost.errors import (
 from roost.model import Candidate, ConsumerChange, NewConsumer, Placed
 from roost.observe import metrics
 from roost.operations.allocations import check_holds, claim
-from roost.operations.claiming.claim import Outcome, claim_new
 from roost.operations.optimistic import write
 from roost.operations.placing.candidates import (
     IdempotencyKey,
@@ -33,6 +32,9 @@ LOG = logging.getLogger(__name__)
 
 # How many races a request may lose before its client is told to try again.
 ATTEMPTS_MAX = 16
+
+# What makes requests of all processes differ. A generator of its own would cost each request more.
+_RANDOM = SystemRandom()
 
 # Another writer took, or changed, what this request had chosen.
 _LOST_RACES = (
@@ -54,7 +56,7 @@ def place(roost: Roost, *, request: PlacementRequest) -> tuple[Placed, ...]:
     stored = _read_stored(roost, request.key)
     if stored is not None:
         return stored
-    random = Random()
+    random = Random() if roost.settings.randomize_allocation_candidates else _RANDOM
     budget = roost.search_budget()
     for attempt in range(ATTEMPTS_MAX):
         if attempt and not budget.is_left:
@@ -109,13 +111,6 @@ def _claim(
     changes = [_change(consumer, candidate) for consumer, candidate in pairs]
     key = request.key
     check_holds(roost, changes)
-    if key is None:
-        match claim_new(roost, changes):
-            case Outcome.WRITTEN:
-                return placed
-            case Outcome.NO_ROOM:
-                # Another claim of this process took it since the search.
-                raise ConcurrentUpdate()
 
     def unit(tx: Transaction, state: StateReader) -> tuple[Placed, ...]:
         # Before anything else: if an earlier request was answered, its consumers exist by now.

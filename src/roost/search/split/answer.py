@@ -67,8 +67,8 @@ class SplitAnswer(Answer):
         )
         return np.array([max(some, default=-1) for some in hosts], dtype=np.int64)
 
-    def candidates_of(self, numbers: Sequence[int]) -> Iterator[Candidate]:
-        return (self._candidate_of(self.split_ways[number]) for number in numbers)
+    def candidates_of(self, numbers: Integers) -> Iterator[Candidate]:
+        return (self._candidate_of(self.split_ways[number]) for number in numbers.tolist())
 
     def each_candidate(self) -> Iterator[Candidate]:
         return map(self._candidate_of, self.split_ways)
