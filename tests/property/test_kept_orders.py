@@ -30,8 +30,8 @@ ORDERS = [*(Order(by=by) for by in OrderBy), Order(by=OrderBy.RANDOM, seed=2**40
 CLASS_NAMES = [("CLASS0",), ("CLASS0", "CLASS1"), ("CLASS2",)]
 
 
-def query_for(names, order, limit=None):
-    group = RequestGroup(resources=dict.fromkeys(names, 1))
+def query_for(names, order, limit=None, amount=1):
+    group = RequestGroup(resources=dict.fromkeys(names, amount))
     return CandidateQuery(groups=(group,), order=order, limit=limit)
 
 
@@ -42,7 +42,7 @@ def in_order(index, query):
     def after(key):
         return [
             (rank, index.uuids[root])
-            for roots, ranks in trees.after(key)
+            for roots, ranks in trees.after(key, {})
             for root, rank in zip(roots.tolist(), ranks.tolist(), strict=True)
         ]
 
@@ -116,6 +116,31 @@ def test_a_kept_order_follows_every_change(seed, forgetful, small_parts, monkeyp
             assert in_order(old, query) == expected
     for old, query, expected in snapshots:
         assert in_order(old, query) == expected
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_pages_follow_every_change(seed, small_parts, monkeypatch):
+    """Also where a search passes over parts in which another search found too little."""
+    monkeypatch.setattr(pages, "BLOCK_MIN", 1)
+    monkeypatch.setattr(pages, "BLOCK_GROWTH", 1)
+    monkeypatch.setattr(pages, "ROWS_PER_WAY", 0)
+    tables = Tables(seed)
+    for _ in range(20):
+        tables.create()
+    index = Index.build(tables.rows())
+    snapshots = []
+    for _ in range(60):
+        for _ in range(tables.random.randrange(1, 6)):
+            tables.write()
+        advance(index, tables.take_changes())
+        amount = tables.random.choice([1, 10, 30])
+        order = tables.random.choice(ORDERS)
+        query = query_for(tables.random.choice(CLASS_NAMES), order, limit=2, amount=amount)
+        expected = list(all_pages(Index.build(tables.rows()), query))
+        assert list(all_pages(index, query)) == expected
+        snapshots.append((index.snapshot(), query, expected))
+        old, query, expected = tables.random.choice(snapshots)
+        assert list(all_pages(old, query)) == expected
 
 
 Trees = st.dictionaries(st.integers(0, 40), st.sampled_from([0.0, -0.0, 0.25, 0.5, 1.0]))

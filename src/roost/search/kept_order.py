@@ -3,15 +3,15 @@
 A search moves the trees that changed since the last one, and does not sort the others again.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from roost.query import OrderBy
 from roost.search.budget import Budget
-from roost.search.index.columns import Integers
+from roost.search.index.columns import Integers, ragged_range
 from roost.search.index.index import Index
-from roost.search.index.sorted_trees import Key, Move, Ranks, SortedTrees
+from roost.search.index.sorted_trees import Key, Move, Ranks, SortedTrees, TreePart
 
 # How many trees are sorted at once; more are sorted in parts, which takes longer.
 SORTED_AT_ONCE = 8192
@@ -21,6 +21,11 @@ TREES_PER_STEP = 16
 # If more trees than this and more than a part of all have changed, all of them are sorted again.
 CHANGED_FEW = 64
 CHANGED_PART = 64
+# How many parts are passed over in a step of the budget.
+PARTS_PER_STEP = 16
+
+# Class id -> amount.
+Demands = Mapping[int, int]
 
 
 class KeptOrder:
@@ -33,8 +38,35 @@ class KeptOrder:
         self._budget = budget
         self._trees = self._up_to_date()
 
-    def after(self, key: Key | None) -> Iterator[tuple[Integers, Ranks]]:
-        return self._trees.after(key)
+    def after(self, key: Key | None, least: Demands) -> Iterator[tuple[Integers, Ranks]]:
+        for number, (part, place) in enumerate(self._trees.after(key)):
+            if number % PARTS_PER_STEP == 0:
+                self._budget.step()
+            free = part.free_most
+            if any(free.get(class_id, amount) < amount for class_id, amount in least.items()):
+                continue
+            roots, ranks = part.arrays()
+            yield roots[place:], ranks[place:]
+            # Who comes back has found too little here. The next search may know that before.
+            self._find_free_most(part, least)
+
+    def _find_free_most(self, part: TreePart, classes: Iterable[int]) -> None:
+        unknown = [class_id for class_id in classes if class_id not in part.free_most]
+        if not unknown:
+            return
+        index, (roots, _) = self._index, part.arrays()
+        rows = ragged_range(roots, index.rows.last[roots] - roots + 1).astype(np.int32)
+        for class_id in unknown:
+            self._budget.pass_over_rows(len(rows))
+            column, most = index.columns.get(class_id), -1
+            if column is not None and column.count:
+                # With numbers of another type, numpy would convert the whole column first.
+                positions = column.row[: column.count].searchsorted(rows)
+                positions = np.minimum(positions, column.count - 1)
+                positions = positions[column.row[positions] == rows]
+                free = column.capacity[positions] - column.used[positions]
+                most = int(free.max(initial=-1))
+            part.free_most[class_id] = most
 
     def among(self, roots: Integers) -> tuple[Integers, Ranks]:
         self._budget.pass_over_rows(self._index.rows.count)

@@ -14,7 +14,7 @@ from roost.search.budget import Budget
 from roost.search.index.columns import Integers
 from roost.search.index.index import Index
 from roost.search.index.sorted_trees import Key, Ranks
-from roost.search.kept_order import KeptOrder, sorted_by_uuid
+from roost.search.kept_order import Demands, KeptOrder, sorted_by_uuid
 from roost.search.match import Slot
 
 # How many of the shuffled trees are sorted first, and for how many ranks are computed at once.
@@ -27,8 +27,11 @@ SHUFFLED_RANKS = 2.0**48
 class TreesInOrder(Protocol):
     """All trees of an index, in one order."""
 
-    def after(self, key: Key | None) -> Iterator[tuple[Integers, Ranks]]:
-        """The rows and ranks of the trees after this place, or of all, some at a time."""
+    def after(self, key: Key | None, least: Demands) -> Iterator[tuple[Integers, Ranks]]:
+        """The rows and ranks of the trees after this place, or of all, some at a time.
+
+        Trees may be left out in which no provider has free what one must have `least`.
+        """
 
     def among(self, roots: Integers) -> tuple[Integers, Ranks]:
         """The positions in `roots`, which are in any order, in this one; and their ranks."""
@@ -54,7 +57,7 @@ class _ShuffledTrees:
         self._seed = seed
         self._budget = budget
 
-    def after(self, key: Key | None) -> Iterator[tuple[Integers, Ranks]]:
+    def after(self, key: Key | None, least: Demands) -> Iterator[tuple[Integers, Ranks]]:
         roots = self._index.root_rows()
         ranks = self._ranks(roots)
         # Ranks are spread evenly, so a range of them has about as many trees as it is wide.

@@ -186,6 +186,7 @@ class OrderedWays:
         # Only a way in which everything is shared can be that of several trees.
         self._repeats = all(each.reach is not None for each in options.shared)
         self._made: dict[int, _Tree] = {}
+        self._with_ways: list[tuple[int, float]] = []  # root and rank of those examined in blocks
 
     def ways(self) -> Iterator[tuple[Cursor, Integers]]:
         """The ways after the cursor at which the last page ended."""
@@ -204,9 +205,14 @@ class OrderedWays:
         if self._after is not None and not self._repeats:
             # No way before the cursor can repeat one after it, so none of them is made.
             turn, after = self._after.turn, (self._after.rank, self._after.root)
+        trees: _Trees | None = None
         if turn == 0 and self._is_short:
+            begins_first = after is None
             after = yield from self._first_ways(after)
-        trees = self._all()
+            if after is None:
+                turn, trees = 1, self._those_with_ways() if begins_first else None
+        if trees is None:
+            trees = self._all()
         skipped = trees.up_to(after)
         alive: Iterable[int] = range(len(trees))
         while alive:
@@ -234,34 +240,58 @@ class OrderedWays:
     def _first_ways(
         self, after: Key | None
     ) -> Generator[tuple[Cursor, Integers], None, Key | None]:
-        """The first ways of the trees after this place; returns the place up to which they are."""
-        for roots, ranks in self._blocks(after):
-            self._budget.step()
-            after = float(ranks[-1]), self._index.uuids[int(roots[-1])]
-            block = TreeBlock(self._options, roots.astype(np.int64))
-            options = block.options()
-            if options is None:
-                continue
-            batch, numbers = self._combination(options), np.arange(len(block.able))
-            trees = self._trees([batch], numbers, options.roots, ranks[block.able])
-            accepted, ways = batch.first_ways()
-            for position in range(len(trees)):
-                way = ways[position] if accepted[position] else trees.way(position, 0)
-                if way is not None:
-                    yield trees.cursor(position, 0), way
-        return after
+        """The first ways of the trees after this place, some trees at a time.
 
-    def _blocks(self, after: Key | None) -> Iterator[tuple[Integers, Ranks]]:
-        """The trees after this place, some at a time, up to where it is better to examine all."""
+        It ends where it seems better to examine all trees, and returns that place; None: it did not
+        leave out any.
+        """
         wanted = 1 + (self._limit or 0)
         size = max(BLOCK_MIN, wanted + wanted // 4)
         left = max(BLOCKS_MAX, 2 * size)
-        for roots, ranks in self._in_order.after(after):
-            while left > 0 and len(roots):
-                yield roots[:size], ranks[:size]
-                left -= size
+        for roots, ranks in self._in_order.after(after, self._least()):
+            while len(roots):
+                if left <= 0:
+                    return after
+                some, some_ranks = roots[:size], ranks[:size]
+                yield from self._first_ways_of(some.astype(np.int64), some_ranks)
+                after = float(some_ranks[-1]), self._index.uuids[int(some[-1])]
                 roots, ranks = roots[size:], ranks[size:]
+                left -= len(some)
                 size *= BLOCK_GROWTH
+        return None
+
+    def _first_ways_of(self, roots: Integers, ranks: Ranks) -> Iterator[tuple[Cursor, Integers]]:
+        self._budget.step()
+        block = TreeBlock(self._options, roots)
+        options = block.options()
+        if options is None:
+            return
+        batch = self._combination(options)
+        trees = self._trees([batch], np.arange(len(block.able)), options.roots, ranks[block.able])
+        accepted, ways = batch.first_ways()
+        for position in range(len(trees)):
+            way = ways[position] if accepted[position] else trees.way(position, 0)
+            if way is not None:
+                cursor = trees.cursor(position, 0)
+                self._with_ways.append((int(options.roots[position]), cursor.rank))
+                yield cursor, way
+
+    def _least(self) -> dict[int, int]:
+        """What a provider of a tree must have free if the tree is to serve: class id -> amount."""
+        least: dict[int, int] = {}
+        for slot, shared in zip(self._options.slots, self._options.shared, strict=True):
+            if shared.reach is None:
+                for class_id, amount in slot.demands.items():
+                    least[class_id] = max(amount, least.get(class_id, 0))
+        return least
+
+    def _those_with_ways(self) -> _Trees:
+        """The trees that had a first way, if all were examined: no others have a second one."""
+        roots = np.array([root for root, _ in self._with_ways], dtype=np.int64)
+        ranks = np.array([rank for _, rank in self._with_ways])
+        options = TreeBlock(self._options, roots).options()
+        batches = [] if options is None else [self._combination(options)]
+        return self._trees(batches, np.arange(len(roots)), roots, ranks)
 
     def _all(self) -> _Trees:
         """All trees that can perhaps serve."""

@@ -33,24 +33,27 @@ BLOCK_ROWS = 1 << BLOCK_BITS
 _ABSENT = nan
 
 
-class _Part:
+class TreePart:
     """Trees that are adjacent in the order, as columns."""
 
-    __slots__ = ("ranks", "rows", "uuids")
+    __slots__ = ("free_most", "ranks", "rows", "uuids")
 
     def __init__(self, ranks: "array[float]", uuids: list[str], rows: "array[int]") -> None:
         self.ranks = ranks
         self.uuids = uuids
         self.rows = rows
+        # Class id -> the most that a provider of these trees has free, where a search found it out.
+        # When one of the trees changes, the part gives way to another.
+        self.free_most: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self.uuids)
 
-    def __getitem__(self, some: slice) -> "_Part":
-        return _Part(self.ranks[some], self.uuids[some], self.rows[some])
+    def __getitem__(self, some: slice) -> "TreePart":
+        return TreePart(self.ranks[some], self.uuids[some], self.rows[some])
 
-    def __add__(self, other: "_Part") -> "_Part":
-        return _Part(self.ranks + other.ranks, self.uuids + other.uuids, self.rows + other.rows)
+    def __add__(self, other: "TreePart") -> "TreePart":
+        return TreePart(self.ranks + other.ranks, self.uuids + other.uuids, self.rows + other.rows)
 
     def place(self, rank: float, uuid: str) -> int:
         """How many of its trees come before this one."""
@@ -58,14 +61,14 @@ class _Part:
         end = bisect_right(self.ranks, rank, first)
         return bisect_left(self.uuids, uuid, first, end)
 
-    def with_tree(self, rank: float, uuid: str, row: int) -> "_Part":
+    def with_tree(self, rank: float, uuid: str, row: int) -> "TreePart":
         place, made = self.place(rank, uuid), self[:]
         made.ranks.insert(place, rank)
         made.uuids.insert(place, uuid)
         made.rows.insert(place, row)
         return made
 
-    def without_tree(self, rank: float, uuid: str) -> "_Part":
+    def without_tree(self, rank: float, uuid: str) -> "TreePart":
         place, made = self.place(rank, uuid), self[:]
         assert made.uuids[place] == uuid
         del made.ranks[place], made.uuids[place], made.rows[place]
@@ -75,14 +78,14 @@ class _Part:
         return np.frombuffer(self.rows, dtype=np.int32), np.frombuffer(self.ranks, dtype=float)
 
 
-def _first_key(part: _Part) -> Key:
+def _first_key(part: TreePart) -> Key:
     return part.ranks[0], part.uuids[0]
 
 
 class SortedTrees:
     """All trees by rank, and those of the same rank by the UUID of their root."""
 
-    def __init__(self, parts: list[_Part], blocks: list[Ranks], count: int) -> None:
+    def __init__(self, parts: list[TreePart], blocks: list[Ranks], count: int) -> None:
         self._parts = parts
         # The rank of each row that is a root, to find the part that it is in.
         self._blocks = blocks
@@ -94,7 +97,7 @@ class SortedTrees:
     ) -> "SortedTrees":
         """From the rows of all roots and their ranks, in order; `uuids` are those of all rows."""
         parts = [
-            _Part(
+            TreePart(
                 array("d", ranks[first : first + PART_MADE].tobytes()),
                 [uuids[row] for row in rows[first : first + PART_MADE].tolist()],
                 array("i", rows[first : first + PART_MADE].astype(np.int32).tobytes()),
@@ -107,8 +110,8 @@ class SortedTrees:
 
     # -- reading -------------------------------------------------------------------------------
 
-    def after(self, key: Key | None) -> Iterator[tuple[Integers, Ranks]]:
-        """The rows and ranks of the trees after this place, or of all, part by part."""
+    def after(self, key: Key | None) -> Iterator[tuple[TreePart, int]]:
+        """The parts after this place, or all; and how many trees of each come before it."""
         first = place = 0
         if key is not None:
             first = max(0, bisect_right(self._parts, key, key=_first_key) - 1)
@@ -118,8 +121,7 @@ class SortedTrees:
                 if place < len(part) and (part.ranks[place], part.uuids[place]) == key:
                     place += 1
         for part in self._parts[first:]:
-            rows, ranks = part.arrays()
-            yield rows[place:], ranks[place:]
+            yield part, place
             place = 0
 
     def whole(self) -> tuple[Integers, Ranks]:
@@ -138,6 +140,8 @@ class SortedTrees:
         for row, uuid, rank in moves:
             before = made._rank(row)
             if before == rank:
+                if rank is not None:
+                    made._renew(rank, uuid)
                 continue
             made._set_rank(row, rank)
             if before is not None:
@@ -167,10 +171,16 @@ class SortedTrees:
         """The number of the part in which this tree is, or would be."""
         return max(0, bisect_right(self._parts, (rank, uuid), key=_first_key) - 1)
 
+    def _renew(self, rank: float, uuid: str) -> None:
+        """Forget what is known of a part, because one of its trees changed where it stands."""
+        number = self._part(rank, uuid)
+        part = self._parts[number]
+        self._parts[number] = TreePart(part.ranks, part.uuids, part.rows)
+
     def _insert(self, rank: float, uuid: str, row: int) -> None:
         self.count += 1
         if not self._parts:
-            self._parts.append(_Part(array("d", [rank]), [uuid], array("i", [row])))
+            self._parts.append(TreePart(array("d", [rank]), [uuid], array("i", [row])))
             return
         number = self._part(rank, uuid)
         part = self._parts[number] = self._parts[number].with_tree(rank, uuid, row)
