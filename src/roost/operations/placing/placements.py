@@ -17,6 +17,7 @@ from roost.errors import (
 from roost.model import Candidate, ConsumerChange, NewConsumer, Placed
 from roost.observe import metrics
 from roost.operations.allocations import check_holds, claim
+from roost.operations.claiming.claim import Outcome, claim_new
 from roost.operations.optimistic import write
 from roost.operations.placing.candidates import (
     IdempotencyKey,
@@ -111,6 +112,13 @@ def _claim(
     changes = [_change(consumer, candidate) for consumer, candidate in pairs]
     key = request.key
     check_holds(roost, changes)
+    if key is None:
+        match claim_new(roost, changes):
+            case Outcome.WRITTEN:
+                return placed
+            case Outcome.NO_ROOM:
+                # Another claim of this process took it since the search.
+                raise ConcurrentUpdate()
 
     def unit(tx: Transaction, state: StateReader) -> tuple[Placed, ...]:
         # Before anything else: if an earlier request was answered, its consumers exist by now.
