@@ -227,6 +227,19 @@ def test_an_order_of_a_what_if_copy_sees_what_is_written_to_it():
     assert in_order(index, query) == before
 
 
+@pytest.mark.parametrize("by", OrderBy)
+def test_a_full_what_if_copy_hides_nothing_from_the_index(by):
+    index = Index.build(rows(build(*(provider(f"h{n}", {"VCPU": 8}) for n in range(50)))))
+    query = query_for(["VCPU"], Order(by=by), limit=1)
+    other = what_if_copy(index, query)
+    used = other.columns[index.classes.ids["VCPU"]].used
+    used[:] = 8
+    assert find(other, query).count == 0
+    assert find(index, query).count == 1
+    used[:] = 0
+    assert find(other, query).count == 1
+
+
 def test_searches_beside_a_writer_see_the_order_of_their_snapshot():
     shared, count = SharedIndex(), 300
     hosts = [provider(f"h{n}", {"VCPU": 1000}) for n in range(count)]
@@ -255,3 +268,21 @@ def test_searches_beside_a_writer_see_the_order_of_their_snapshot():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+@pytest.mark.parametrize("by", [OrderBy.PACK, OrderBy.SPREAD, OrderBy.ROOT])
+def test_a_tree_that_changes_where_it_stands_is_found(by):
+    inventories, used = {"VCPU": 10, "DISK_GB": 10}, {"VCPU": 8, "DISK_GB": 5}
+    index = Index.build(
+        rows(build(*(provider(f"h{n}", inventories, used=used) for n in range(50))))
+    )
+    group = RequestGroup(resources={"VCPU": 1, "DISK_GB": 6})
+    query = CandidateQuery(groups=(group,), order=Order(by=by), limit=1)
+    before = index.snapshot()
+    assert find(index, query).count == find(before, query).count == 0
+    # What is free of the other class still decides about its rank.
+    advance(index, Changes(usage={(index.ids[30], index.classes.ids["DISK_GB"]): -3}))
+    assert find(index, query).count == 1
+    assert find(before, query).count == 0
+    advance(index, Changes(usage={(index.ids[30], index.classes.ids["DISK_GB"]): 3}))
+    assert find(index, query).count == find(before, query).count == 0

@@ -39,6 +39,9 @@ class KeptOrder:
         self._trees = self._up_to_date()
 
     def after(self, key: Key | None, least: Demands) -> Iterator[tuple[Integers, Ranks]]:
+        if self._index.is_what_if:
+            # What it has free is no business of searches on the index itself, nor the reverse.
+            least = {}
         for number, (part, place) in enumerate(self._trees.after(key)):
             if number % PARTS_PER_STEP == 0:
                 self._budget.step()
