@@ -19,6 +19,7 @@ from roost.operations.allocations import (
     read_provider_consumers,
     replace_allocations,
 )
+from roost.operations.claiming.claim import write_batch
 from roost.operations.inventories import (
     add_inventory,
     delete_inventories,
@@ -45,6 +46,7 @@ from roost.store.tables import idempotency
 from tests.support.names import uid
 
 FEED = 2  # the change record, and the writer's row
+GUARDS = 2  # the statements that fail if the generations, or the writer's row, are others
 
 
 class StatementCounter:
@@ -52,14 +54,18 @@ class StatementCounter:
 
     def __init__(self, store: Store) -> None:
         self.statements: list[str] = []
+        self.dialect = store.engine.dialect.name
         # Its statements bypass the engine.
         self._poll = store._feed._poll
         for engine in (store.engine, store._database.reader):
             event.listen(engine, "before_cursor_execute", self._count)
 
     def _count(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if not statement.startswith(("BEGIN", "START TRANSACTION", "COMMIT")):
-            self.statements += statement.split(STATEMENT_END)
+        self.statements += [
+            each
+            for each in statement.split(STATEMENT_END)
+            if not each.startswith(("BEGIN", "START TRANSACTION", "COMMIT"))
+        ]
 
     def count(self, action: Callable[[], Any]) -> int:
         self.statements.clear()
@@ -158,19 +164,27 @@ def test_optimistic_writes_read_almost_nothing(
         return counter.count(action)
 
     # generations, consumer, allocations
+    at_once = {"sqlite": 3 + FEED, "postgresql": 1, "mysql": 3 + FEED + GUARDS}[counter.dialect]
     claim = [consumer_change("c1", None, "a", "b")]
-    assert count_fresh(lambda: replace_allocations(roost, changes=claim)) == 3 + FEED
+    assert count_fresh(lambda: replace_allocations(roost, changes=claim)) == at_once
     # The index applies the writes of its own process without a statement.
     for number in range(10):
         claim = [consumer_change(f"next{number}", None, "a", "b")]
         assert (
-            counter.count(lambda claim=claim: replace_allocations(roost, changes=claim)) == 3 + FEED
+            counter.count(lambda claim=claim: replace_allocations(roost, changes=claim)) == at_once
         )
+    # Claims that share a transaction take as many as one.
+    batch = [[consumer_change(f"batch{number}", None, "a", "b")] for number in range(10)]
+    assert count_fresh(lambda: write_batch(roost, batch)) == at_once
+    # A large claim has a transaction as any other write. On SQLite, an INSERT has 64 rows.
+    in_transaction = FEED + {"sqlite": 6, "postgresql": 1, "mysql": 3}[counter.dialect]
+    many = [consumer_change(f"many{number}", None, "a", "b") for number in range(33)]
+    assert count_fresh(lambda: replace_allocations(roost, changes=many)) == in_transaction
     # An existing consumer must be read, and its old allocations deleted.
     claim = [consumer_change("c1", 1, "a", "b", amount=2)]
     assert count_fresh(lambda: replace_allocations(roost, changes=claim)) == 5 + FEED
     # generation, inventories
-    again = inventory_change("b", 14, *CLASSES)
+    again = inventory_change("b", 25, *CLASSES)
     assert count_fresh(lambda: replace_inventories(roost, change=again)) == 2 + FEED
     one = Inventory(total=90)
     assert (
@@ -180,7 +194,7 @@ def test_optimistic_writes_read_almost_nothing(
                 provider_uuid=uid("b"),
                 resource_class="VCPU",
                 inventory=one,
-                expected_generation=15,
+                expected_generation=26,
             )
         )
         == 2 + FEED
@@ -192,7 +206,7 @@ def test_optimistic_writes_read_almost_nothing(
                 roost,
                 provider_uuid=uid("b"),
                 traits={"HW_CPU_X86_AVX", "HW_CPU_X86_AVX2"},
-                expected_generation=16,
+                expected_generation=27,
             )
         )
         == 2 + FEED
@@ -374,10 +388,11 @@ def test_placing_takes_as_many_statements_for_any_number_of_consumers(
     without_key = counter.count(lambda: place(roost, request=request_of("plain")))
     key = IdempotencyKey(key_digest="0" * 64, body_digest="1" * 64)
     with_key = counter.count(lambda: place(roost, request=request_of("keyed", key)))
-    # consumers; generations, consumers, allocations.
-    assert without_key == 4 + FEED
-    # Reading a stored answer, before and within the transaction, and storing one.
-    assert with_key == without_key + 3
+    # The feed; generations, consumers, allocations.
+    at_once = {"sqlite": 3 + FEED, "postgresql": 1, "mysql": 3 + FEED + GUARDS}[counter.dialect]
+    assert without_key == 1 + at_once
+    # In a transaction, with reading a stored answer, before and within it, and storing one.
+    assert with_key == 1 + 3 + FEED + 3
     assert counter.count(lambda: place(roost, request=request_of("keyed", key))) == 1
 
 
