@@ -5,7 +5,7 @@ from itertools import islice
 
 import msgspec
 
-from roost.model import EventKind
+from roost.model import EventKind, Value
 
 # The generation that the transaction which creates a provider saw: the provider had none.
 NOT_YET_CREATED = -1
@@ -77,6 +77,14 @@ def encode(record: ChangeRecord) -> str:
 
 def decode(text: str) -> ChangeRecord:
     return _DECODER.decode(text)
+
+
+class Announcement(Value, frozen=True, kw_only=True):
+    """A change record as it is stored, and its number among those of a writer."""
+
+    writer_id: int
+    sequence: int
+    record: str
 
 
 class ChangeRecordBuilder:

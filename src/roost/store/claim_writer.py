@@ -7,10 +7,10 @@ from oslo_db import exception as driver  # type: ignore[import-untyped]
 from sqlalchemy import Connection
 from sqlalchemy import exc as sql
 
-from roost.store.change_record import ChangeRecord
+from roost.store.change_record import Announcement, ChangeRecord
 from roost.store.connection.database import Database
 from roost.store.connection.statements import send
-from roost.store.feed.writer import Announcement, Writer
+from roost.store.feed.writer import Writer
 from roost.store.tables.new_claims import NewClaims, at_once_writes
 from roost.store.tables.session import current_time
 

@@ -33,8 +33,7 @@ from sqlalchemy import (
 from sqlalchemy import exc as sql
 
 from roost.errors import Unavailable
-from roost.model import Value
-from roost.store.change_record import ChangeRecord, encode
+from roost.store.change_record import Announcement, ChangeRecord, encode
 from roost.store.connection.database import Database
 from roost.store.connection.driver_errors import RETRYABLE, LostRace, LostWriter
 from roost.store.connection.statements import Prepared, PreparedInsert, Write, send
@@ -94,14 +93,6 @@ def _old_records(writer_id: int, sequence: int) -> Delete:
         roost_changes.c.writer_id == writer_id,
         roost_changes.c.sequence <= sequence - KEPT_RECORDS,
     )
-
-
-class Announcement(Value, frozen=True, kw_only=True):
-    """A change record, and its number among those of a writer."""
-
-    writer_id: int
-    sequence: int
-    record: str
 
 
 class Writer:
@@ -227,7 +218,7 @@ class Writer:
             self._remember(writer_id, sequence, record)
 
     def commit_at_once(
-        self, record: ChangeRecord, execute: Callable[["Announcement"], None]
+        self, record: ChangeRecord, execute: Callable[[Announcement], None]
     ) -> None:
         """Let `execute` do a whole transaction, its COMMIT and this announcement included.
 

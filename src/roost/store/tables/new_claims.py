@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import Dialect
 
 from roost.model import Value
+from roost.store.change_record import Announcement
 from roost.store.connection.statements import Write
-from roost.store.feed.writer import Announcement
 from roost.store.tables.allocations import INSERT as INSERT_ALLOCATIONS
 from roost.store.tables.allocations import NewHolding
 from roost.store.tables.consumers import ConsumerRow, insert_writes
