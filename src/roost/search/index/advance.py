@@ -56,13 +56,13 @@ def rows_touched(index: Index, changes: Changes) -> int:
 def is_next(index: Index, sums: Changes) -> bool:
     """Whether these sums are the next change of all providers that they name.
 
-    Each change moves a generation by one, so a larger step means that the index has not yet seen
-    the change of another writer.
+    Each change moves a generation by one, and a batch of claims by one for each of them. So a larger
+    step means that the index has not yet seen the change of another writer.
     """
     rows = index.row_of_id
     return all(
         provider_id not in rows or int(index.rows.generation[rows[provider_id]]) == generation - 1
-        for provider_id, generation in sums.generations.items()
+        for provider_id, generation in sums.first_generations.items()
     )
 
 
