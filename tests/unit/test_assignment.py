@@ -135,6 +135,16 @@ def test_fill_packs_and_the_default_takes_turns():
     assert names(fill=False) == "abca"
 
 
+@given(WAYS, FREE, st.integers(1, 6), st.booleans())
+def test_a_choice_does_not_depend_on_how_many_lines_are_kept(ways, free, count, apart):
+    options = options_from(ways * 3, free)
+    expected = choose(options, count, apart=apart, fill=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LINES_AT_ONCE", 2)
+        patch.setattr(module, "ENTRIES_KEPT", 0)
+        assert choose(options, count, apart=apart, fill=False) == expected
+
+
 def test_many_consumers_with_room_take_no_loop():
     """However many there are: a few sums show that everything fits."""
     ways = [option(str(number)) for number in range(500)]

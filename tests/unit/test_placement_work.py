@@ -10,10 +10,11 @@ from msgspec.structs import replace as evolve
 
 from roost.errors import NoCandidates
 from roost.model import SHARING_TRAIT, Inventory, NewConsumer
-from roost.operations.placing import assignment
+from roost.operations.placing import assignment, candidates
 from roost.operations.placing.candidates import PlacementRequest, choose_candidates
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup
 from roost.search.budget import Budget
+from roost.search.find import find
 from roost.search.index.index import Index
 from roost.search.tree_options import RANGE_MIN, ROWS_PER_CANDIDATE
 from roost.settings import Settings
@@ -169,6 +170,23 @@ def test_consumers_that_are_apart_are_counted_by_hosts(monkeypatch):
     assert len({index.root_uuid(index.row_of_uuid[node]) for node in hosts_of(chosen)}) == 50
     with pytest.raises(NoCandidates):
         choose(index, request_of(51, apart=True))
+
+
+def test_wide_candidates_are_fewer(monkeypatch):
+    """However many groups a request has, it considers so many amounts in all."""
+    monkeypatch.setattr(candidates, "AMOUNTS_MAX", 600)
+    limits = []
+
+    def find_noting_limit(index, query, **options):
+        limits.append(query.limit)
+        return find(index, query, **options)
+
+    monkeypatch.setattr(candidates, "find", find_noting_limit)
+    index = flat_hosts(10)
+    groups = tuple(RequestGroup(suffix=f"_{n}", resources={"VCPU": 1}) for n in range(3))
+    with pytest.raises(NoCandidates):
+        choose(index, request_of(21, CandidateQuery(groups=groups)))
+    assert max(limits) <= 200
 
 
 def test_a_shared_pool_is_used_as_far_as_it_reaches():

@@ -20,9 +20,13 @@ from roost.search.budget import Budget, GaveUp
 # How many candidates the search of combinations examines before it gives up.
 STEPS_MAX = 100_000
 
-# How many hosts are compared, and how many options are taken from arrays, in the time of one step.
+# How many hosts, or amounts of an option, are compared in the time of one step.
 HOSTS_PER_STEP = 16
-OPTIONS_PER_STEP = 16
+ENTRIES_PER_STEP = 16
+
+# How many options are taken from arrays at once, and how many amounts of options are kept.
+LINES_AT_ONCE = 64
+ENTRIES_KEPT = 2**17
 
 # Sums in floating point are exact up to here.
 EXACT_MAX = 2**52
@@ -106,28 +110,51 @@ def _all_fit(options: Options, count: int, *, apart: bool) -> bool:
     return bool((taken <= np.minimum(options.free, EXACT_MAX)).all())
 
 
+class _Lines:
+    """What each option takes, for loops: some lines of the arrays at a time, when they are needed.
+
+    As Python objects all of them together might take a hundred times as much memory.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._made: dict[int, Sequence[Line]] = {}  # by number of the block
+        self._blocks_max = ENTRIES_KEPT // (LINES_AT_ONCE * max(options.takes.shape[1], 1)) + 1
+
+    def __getitem__(self, option: int) -> Line:
+        number, place = divmod(option, LINES_AT_ONCE)
+        block = self._made.get(number)
+        if block is None:
+            if len(self._made) >= self._blocks_max:
+                self._made.clear()
+            block = self._made[number] = self._block(number * LINES_AT_ONCE)
+        return block[place]
+
+    def _block(self, first: int) -> Sequence[Line]:
+        some = slice(first, first + LINES_AT_ONCE)
+        takes, amounts = self._options.takes[some].tolist(), self._options.amounts[some].tolist()
+        return [
+            [(number, amount) for number, amount in zip(*line, strict=True) if amount]
+            for line in zip(takes, amounts, strict=True)
+        ]
+
+
 class _Remaining:
     """What is free beside the options chosen so far."""
 
     def __init__(self, options: Options, budget: Budget, *, apart: bool) -> None:
-        budget.step(1 + options.option_count // OPTIONS_PER_STEP)
         self.budget = budget
         self.apart = apart
+        self.count = options.option_count
+        self.lines = _Lines(options)
         self.free: list[int] = options.free.tolist()
         self.hosts: list[int] = options.hosts.tolist()
-        self.lines: list[Line] = [
-            [(number, amount) for number, amount in zip(*line, strict=True) if amount]
-            for line in zip(options.takes.tolist(), options.amounts.tolist(), strict=True)
-        ]
         self._hosts: set[int] = set()
-
-    @property
-    def count(self) -> int:
-        return len(self.lines)
+        self._steps = 1 + options.takes.shape[1] // ENTRIES_PER_STEP
 
     def fits(self, option: int) -> bool:
         """Whether an option fits beside the others. Raises `GaveUp`."""
-        self.budget.step()
+        self.budget.step(self._steps)
         if self.apart and self.hosts[option] in self._hosts:
             return False
         free = self.free
@@ -214,9 +241,10 @@ def _fewest_first(remaining: _Remaining, count: int) -> Sequence[int] | None:
     left: dict[int, list[int]] = {}
     asking: dict[int, set[int]] = {}
     most: dict[int, int] = {}
-    for option, (host, line) in enumerate(zip(remaining.hosts, remaining.lines, strict=True)):
+    for option, host in enumerate(remaining.hosts):
+        remaining.budget.step()
         left.setdefault(host, []).append(option)
-        for number, amount in line:
+        for number, amount in remaining.lines[option]:
             asking.setdefault(number, set()).add(host)
             most[number] = max(most.get(number, 0), amount)
 

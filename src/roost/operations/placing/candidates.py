@@ -34,6 +34,9 @@ from roost.service.service import Roost
 CANDIDATES_PER_CONSUMER = 16
 CANDIDATES_STEP = 16
 CANDIDATES_MAX = 16_384
+# How many amounts the candidates that are considered have in all. More than 64 each leave room for
+# fewer candidates.
+AMOUNTS_MAX = 2**20
 # How many consumers are expected to fit into a candidate that is used as often as possible.
 CONSUMERS_PER_CANDIDATE = 8
 
@@ -72,7 +75,9 @@ class _Search(NamedTuple):
 def _searches(request: PlacementRequest, attempt: int) -> Iterator[_Search]:
     """One search after the other, each for the case that those before did not suffice."""
     query, count = request.query, len(request.consumers)
-    limit_max = min(CANDIDATES_MAX, query.limit or CANDIDATES_MAX)
+    amount_count = sum(len(group.resources) for group in query.groups)
+    limit_max = min(CANDIDATES_MAX, AMOUNTS_MAX // max(amount_count, 1))
+    limit_max = min(limit_max, query.limit or limit_max)
     limit = min(CANDIDATES_PER_CONSUMER * count, limit_max)
     if not query.may_split:
         first = count
