@@ -22,6 +22,13 @@ AGGREGATES = [
 ]
 
 
+@pytest.fixture(autouse=True, params=["one by one", "at once"])
+def claims_applied(request, monkeypatch):
+    """Few claims are applied one by one, many with arrays; both ways lead to the same index."""
+    if request.param == "at once":
+        monkeypatch.setattr("roost.search.index.advance.ONE_BY_ONE_MAX", -1)
+
+
 class Tables:
     """A small database in dictionaries, with the changes since `take_changes` was last called."""
 

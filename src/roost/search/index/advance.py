@@ -2,9 +2,15 @@
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from roost.changes import Changes
+from roost.search.index.columns import Integers
 from roost.search.index.index import Index
 from roost.search.index.providers import IndexedProvider, column_capacity, providers_from
+
+# More changes of claims than this are applied with arrays.
+ONE_BY_ONE_MAX = 24
 
 
 def advance(index: Index, changes: Changes) -> None:
@@ -23,14 +29,17 @@ def advance(index: Index, changes: Changes) -> None:
             if not _update_in_place(index, number, fresh.get(number))
         }
         _rewrite_trees(index, moved, fresh)
-    for (provider_id, class_id), amount in changes.usage.items():
-        _add_usage(index, provider_id, class_id, amount)
-    for provider_id, generation in changes.generations.items():
-        row = index.row_of_id.get(provider_id)
-        if row is not None:
-            # Changes of several writers arrive in any order, and generations only grow.
-            generations = index.rows.own("generation")
-            generations[row] = max(generation, int(generations[row]))
+    if len(changes.usage) + len(changes.generations) > ONE_BY_ONE_MAX:
+        _apply_claims_at_once(index, changes)
+    else:
+        for (provider_id, class_id), amount in changes.usage.items():
+            _add_usage(index, provider_id, class_id, amount)
+        for provider_id, generation in changes.generations.items():
+            row = index.row_of_id.get(provider_id)
+            if row is not None:
+                # Changes of several writers arrive in any order, and generations only grow.
+                generations = index.rows.own("generation")
+                generations[row] = max(generation, int(generations[row]))
     index.compact()
 
 
@@ -56,8 +65,8 @@ def rows_touched(index: Index, changes: Changes) -> int:
 def is_next(index: Index, sums: Changes) -> bool:
     """Whether these sums are the next change of all providers that they name.
 
-    Each change moves a generation by one, and a batch of claims by one for each of them. So a larger
-    step means that the index has not yet seen the change of another writer.
+    Each change moves a generation by one, and a batch of claims by one for each of them. So a
+    larger step means that the index has not yet seen the change of another writer.
     """
     rows = index.row_of_id
     return all(
@@ -77,6 +86,41 @@ def _add_usage(index: Index, provider_id: int, class_id: int, amount: int) -> No
     if position is not None:
         column.own("used")[position] += amount
         index.tree_changed(row)
+
+
+def _apply_claims_at_once(index: Index, changes: Changes) -> None:
+    """Add usage and set generations, all of one class at a time."""
+    row_of = index.row_of_id.get
+    changed: list[Integers] = []
+    by_class: dict[int, tuple[list[int], list[int]]] = {}
+    for (provider_id, class_id), amount in changes.usage.items():
+        row = row_of(provider_id)
+        if row is not None:
+            rows, amounts = by_class.setdefault(class_id, ([], []))
+            rows.append(row)
+            amounts.append(amount)
+    for class_id, (rows, amounts) in by_class.items():
+        column = index.columns.get(class_id)
+        if column is None:
+            continue
+        wanted = np.array(rows, dtype=column.row.dtype)
+        places = column.row[: column.count].searchsorted(wanted)
+        places[places == column.count] = 0
+        found = column.row[places] == wanted
+        # No provider is named twice, so no place is.
+        column.own("used")[places[found]] += np.array(amounts)[found]
+        changed.append(index.rows.root[wanted[found]])
+    if changed:
+        index.trees_changed(np.unique(np.concatenate(changed)).tolist())
+    known = [
+        (row, generation)
+        for provider_id, generation in changes.generations.items()
+        if (row := row_of(provider_id)) is not None
+    ]
+    if known:
+        moved, reached = np.array(known).T
+        generations = index.rows.own("generation")
+        generations[moved] = np.maximum(generations[moved], reached)
 
 
 def _update_in_place(index: Index, number: int, new: IndexedProvider | None) -> bool:

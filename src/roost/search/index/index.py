@@ -194,14 +194,18 @@ class Index:
 
         Its rendered summaries are dropped, and orders will move it.
         """
-        root = int(self.rows.root[row])
-        self._note_changed((root,), (self.uuids[root],))
+        self.trees_changed([int(self.rows.root[row])])
+
+    def trees_changed(self, roots: Sequence[int]) -> None:
+        """Say that something changes in the trees with these roots, each of which occurs once."""
+        self._note_changed(roots, [self.uuids[root] for root in roots])
         stamps = self.rows.own("stamp")
         # A list, because searches may add a layout meanwhile.
         for by_stamp in list(self.rendered_summaries.values()):
-            by_stamp.pop(int(stamps[root]), None)
-        stamps[root] = self._next_stamp
-        self._next_stamp += 1
+            for root in roots:
+                by_stamp.pop(int(stamps[root]), None)
+        stamps[roots] = range(self._next_stamp, self._next_stamp + len(roots))
+        self._next_stamp += len(roots)
 
     def _note_changed(self, roots: Collection[int], uuids: Collection[str]) -> None:
         self.tree_orders.note(roots, uuids)

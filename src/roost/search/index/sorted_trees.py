@@ -137,13 +137,14 @@ class SortedTrees:
         """The same with some trees, each named once, in other places; or more of them, or fewer."""
         made = SortedTrees(list(self._parts), list(self._blocks), self.count)
         entering: list[tuple[float, str, int]] = []
+        copied: set[int] = set()  # blocks
         for row, uuid, rank in moves:
             before = made._rank(row)
             if before == rank:
                 if rank is not None:
                     made._renew(rank, uuid)
                 continue
-            made._set_rank(row, rank)
+            made._set_rank(row, rank, copied)
             if before is not None:
                 made._remove(before, uuid)
             if rank is not None:
@@ -153,6 +154,10 @@ class SortedTrees:
             made._insert(rank, uuid, row)
         return made
 
+    def has(self, row: int) -> bool:
+        """Whether this row is the root of one of the trees."""
+        return self._rank(row) is not None
+
     def _rank(self, row: int) -> float | None:
         number = row >> BLOCK_BITS
         if number >= len(self._blocks):
@@ -160,12 +165,14 @@ class SortedTrees:
         rank = float(self._blocks[number][row & (BLOCK_ROWS - 1)])
         return None if isnan(rank) else rank
 
-    def _set_rank(self, row: int, rank: float | None) -> None:
+    def _set_rank(self, row: int, rank: float | None, copied: set[int]) -> None:
         number = row >> BLOCK_BITS
         while number >= len(self._blocks):
             self._blocks.append(np.full(BLOCK_ROWS, _ABSENT))
-        block = self._blocks[number] = self._blocks[number].copy()
-        block[row & (BLOCK_ROWS - 1)] = _ABSENT if rank is None else rank
+        if number not in copied:
+            copied.add(number)
+            self._blocks[number] = self._blocks[number].copy()
+        self._blocks[number][row & (BLOCK_ROWS - 1)] = _ABSENT if rank is None else rank
 
     def _part(self, rank: float, uuid: str) -> int:
         """The number of the part in which this tree is, or would be."""
