@@ -17,8 +17,10 @@ from roost.server.wsgi_call import BrokenOff, Send, WsgiCall
 
 # How long a client may take nothing of its answer.
 STALLED_SECONDS_MAX = 30.0
-# What is handed to the server at once. It holds a few of them for each connection.
-FRAME_BYTES_MAX = 64 * 1024
+# What is handed to the server at once. It holds a few of them for each connection. There may be
+# many streams. Answers in pieces have more room (`PiecesRoom`), and each frame takes time.
+STREAM_FRAME_BYTES_MAX = 64 * 1024
+PIECES_FRAME_BYTES_MAX = 256 * 1024
 # What may wait for all clients that do not read their streams. Beyond that, only clients that are a
 # little behind may stay.
 ALL_UNREAD_BYTES_MAX = 64 * 1024 * 1024
@@ -31,20 +33,26 @@ class Sender:
     """Sends one answer to a client, who may go away or stop reading."""
 
     def __init__(self, send: Send, receive: Receive, client: tuple[str, str]) -> None:
+        self.frame_bytes_max = STREAM_FRAME_BYTES_MAX
         self._send = send
         self._client = client
         self.gone = asyncio.ensure_future(until_gone(receive))
 
     async def start(self, call: WsgiCall) -> None:
-        await self._send(call.start_message())
+        sending = self._send(call.start_message())
+        # The server has done it, and gives back what it gives where there is nothing to wait for.
+        self._nothing = type(sending)
+        await sending
         # Without a body, the server would keep the headers back.
         await self._send(_body_message(b""))
 
     async def send(self, data: bytes) -> bool:
         """Whether the client takes it."""
-        for begin in range(0, len(data), FRAME_BYTES_MAX):
-            message = _body_message(data[begin : begin + FRAME_BYTES_MAX])
-            sending = asyncio.ensure_future(_awaited(self._send(message)))
+        for begin in range(0, len(data), self.frame_bytes_max):
+            sent = self._send(_body_message(data[begin : begin + self.frame_bytes_max]))
+            if type(sent) is self._nothing and not self.gone.done():
+                continue
+            sending = asyncio.ensure_future(_awaited(sent))
             await asyncio.wait(
                 {sending, self.gone},
                 timeout=STALLED_SECONDS_MAX,
@@ -68,6 +76,7 @@ class Sender:
 
 async def send_pieces(sender: Sender, call: WsgiCall, next_piece: NextPiece) -> None:
     """Send an answer whose pieces are made while the client reads."""
+    sender.frame_bytes_max = PIECES_FRAME_BYTES_MAX
     await sender.start(call)
     piece: bytes | None = call.body
     try:

@@ -1,15 +1,18 @@
 """The front of `roost serve`: an ASGI application that runs the WSGI application in threads.
 
 It reads bodies and sends answers on the event loop, so that only the work of the application takes
-a thread. Without it, under another WSGI server, the same application runs with threads alone.
+a thread. A request without a body whose answer is short does not need the event loop: the thread of
+the server hands it to one of the application, which answers it.
+
+Without the front, under another WSGI server, the same application runs with threads alone.
 """
 
 import asyncio
+import functools
 import gc
 import io
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
@@ -20,11 +23,13 @@ from roost.api.application import open_paths
 from roost.api.http.exchange import Waiting
 from roost.api.http.messages import Application, Environ
 from roost.api.http.request_middleware import has_prefix
+from roost.api.http.request_reader import METHODS_WITHOUT_BODY
 from roost.api.routes import bounds
 from roost.console import paths as console_paths
 from roost.server import turns
 from roost.server.answer import Sender, Stream, Unread, send_pieces, until_gone
 from roost.server.environ import Scope, make_environ
+from roost.server.front_request import FinishedRequests, FrontRequest
 from roost.server.lanes import Lanes
 from roost.server.request_body import (
     BodyReader,
@@ -43,8 +48,6 @@ SWITCH_SECONDS = 0.0005
 # How long watches have for their last words when the process stops. The hub that has them usually
 # needs milliseconds; it needs longer if the database does not answer.
 LAST_WORDS_SECONDS = 0.25
-# How long finished requests wait for each other.
-SWEEP_SECONDS = 0.02
 
 _Work = Callable[[], Any]
 
@@ -77,6 +80,13 @@ class Front:
             self._running.watch_for(self._stopping)
         await self._running.answer(scope, receive, send)
 
+    def begin(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Take a request in the thread of the server; False: it must be awaited instead.
+
+        To wake up the event loop takes as long as a small request. Does not raise.
+        """
+        return self._running is not None and self._running.begin(scope, receive, send)
+
 
 class _Running:
     """The front once its event loop runs."""
@@ -92,9 +102,10 @@ class _Running:
         # keep the other waiting.
         self._alive = Lanes(1, "livez")
         self._probes = Lanes(1, "probes")
-        self._finished = _Finished(self._loop)
+        self._finished = FinishedRequests(self._loop)
         self._room = PiecesRoom()
         self._streams: set[Stream] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._unread = Unread()
         self._is_stopping = False
         self._is_frozen = False
@@ -118,12 +129,46 @@ class _Running:
     # -----------------------------------------------------------------------------------------
     # A request
 
+    def begin(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Let a thread answer a request without a body; False if it may have one."""
+        if scope["method"] not in METHODS_WITHOUT_BODY:
+            return False
+        environ = make_environ(scope)
+        environ["wsgi.input"] = io.BytesIO()
+        request = FrontRequest(environ, self._path(environ), Context(), receive, send, scope)
+        call = WsgiCall(environ, self._room)
+
+        def then(stream: Stream | None) -> None:
+            if stream is None and call.waiting is None and call.is_short:
+                self._send_at_once(call, send)
+            else:
+                self._loop.call_soon_threadsafe(self._go_on, request, call, stream)
+
+        self._add(request, call, then)
+        return True
+
+    def _go_on(self, request: FrontRequest, call: WsgiCall, stream: Stream | None) -> None:
+        """Send an answer that takes longer, on the event loop."""
+        task = self._loop.create_task(self._send_rest(request, call, stream))
+        # The event loop itself does not keep it.
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _send_rest(
+        self, request: FrontRequest, call: WsgiCall, stream: Stream | None
+    ) -> None:
+        await self._send_long(request, call, stream)
+        await self._wait_and_repeat(request, call.waiting)
+
+    def _path(self, environ: Environ) -> str:
+        """The path without the prefix at which the API is served."""
+        path: str = environ["PATH_INFO"]
+        prefix = self._settings.url_prefix
+        return path.removeprefix(prefix) if prefix and has_prefix(path, prefix) else path
+
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         environ = make_environ(scope)
-        path = environ["PATH_INFO"]
-        prefix = self._settings.url_prefix
-        if prefix and has_prefix(path, prefix):
-            path = path.removeprefix(prefix)
+        path = self._path(environ)
         held = 0
         environ["wsgi.input"] = io.BytesIO()
         is_unread = has_body(environ)
@@ -134,24 +179,20 @@ class _Running:
             except Disconnected:
                 return
             is_unread = isinstance(environ["wsgi.input"], RefusedBody)
-        context = Context()
-        body, length = environ["wsgi.input"], environ.get("CONTENT_LENGTH")
+        request = FrontRequest(environ, path, Context(), receive, send, scope)
         try:
-            waiting = await self._answer(environ, path, context, receive, send, scope)
-            while waiting is not None:
-                if not await self._is_over(waiting, receive):
-                    return
-                # Middleware has changed the environment, and somebody has read the body.
-                environ = make_environ(scope)
-                environ["wsgi.input"] = body
-                if length is not None:
-                    environ["CONTENT_LENGTH"] = length
-                body.seek(0)
-                waiting = await self._answer(environ, path, context, receive, send, scope)
+            await self._wait_and_repeat(request, await self._answer(request))
         finally:
             self._bodies.release(held)
         if is_unread:
             await discard(receive)
+
+    async def _wait_and_repeat(self, request: FrontRequest, waiting: Waiting | None) -> None:
+        """Try the request again each time that what it waits for is over."""
+        while waiting is not None:
+            if not await self._is_over(waiting, request.receive):
+                return
+            waiting = await self._answer(request.again())
 
     def _reads_body(self, environ: Environ, path: str) -> bool:
         if path in self._open_paths:
@@ -159,18 +200,26 @@ class _Running:
         # Without a token, the application refuses a request whatever its body is.
         return _token(environ) is not None
 
-    async def _answer(
-        self,
-        environ: Environ,
-        path: str,
-        context: Context,
-        receive: Receive,
-        send: Send,
-        scope: Scope,
-    ) -> Waiting | None:
+    async def _answer(self, request: FrontRequest) -> Waiting | None:
         """Answer a request, or say for what it has to wait before it is tried again."""
-        call = WsgiCall(environ, self._room)
-        done = self._loop.create_future()
+        call = WsgiCall(request.environ, self._room)
+        done: asyncio.Future[Stream | None] = self._loop.create_future()
+
+        def then(stream: Stream | None) -> None:
+            if stream is None and call.waiting is None and call.is_short:
+                self._send_at_once(call, request.send)
+                self._finished.add(done)
+            else:
+                self._loop.call_soon_threadsafe(done.set_result, stream)
+
+        self._add(request, call, then)
+        await self._send_long(request, call, await done)
+        return call.waiting
+
+    def _add(
+        self, request: FrontRequest, call: WsgiCall, then: Callable[[Stream | None], None]
+    ) -> None:
+        """Let a thread call the application, and then do what follows."""
         streams: list[Stream] = []
 
         def work() -> None:
@@ -179,28 +228,14 @@ class _Running:
                 streams.append(Stream(call, self._loop, self._unread))
                 streams[0].start()
 
-        def then() -> None:
-            if call.waiting is None and call.is_short:
-                _send_at_once(call, send)
-                self._finished.add(done)
-                if not self._is_frozen:
-                    self._freeze()
-            else:
-                self._loop.call_soon_threadsafe(done.set_result, None)
-
+        environ, path = request.environ, request.path
         self._lane(path).add(
             work,
-            context,
-            then,
+            request.context,
+            lambda: then(streams[0] if streams else None),
             sender=turns.Sender(environ["REMOTE_ADDR"], _token(environ)),
             may_take_long=bounds.may_take_long(environ["REQUEST_METHOD"], path),
         )
-        await done
-        if streams:
-            await self._send_stream(streams[0], Sender(send, receive, scope["client"]))
-        elif call.pieces is not None:
-            await self._send_pieces(call, context, send, receive, scope["client"])
-        return call.waiting
 
     async def _is_over(self, waiting: Waiting, receive: Receive) -> bool:
         """Wait without a thread; whether the client is still there."""
@@ -247,6 +282,22 @@ class _Running:
     # -----------------------------------------------------------------------------------------
     # Long answers
 
+    async def _send_long(
+        self, request: FrontRequest, call: WsgiCall, stream: Stream | None
+    ) -> None:
+        sender_of = functools.partial(
+            Sender, request.send, request.receive, request.scope["client"]
+        )
+        if stream is not None:
+            await self._send_stream(stream, sender_of())
+        elif call.pieces is not None:
+            try:
+                await send_pieces(
+                    sender_of(), call, lambda: self._in_thread(call.next_piece, request.context)
+                )
+            finally:
+                await self._in_thread(call.close, request.context)
+
     async def _send_stream(self, stream: Stream, sender: Sender) -> None:
         self._streams.add(stream)
         if self._is_stopping:
@@ -256,22 +307,12 @@ class _Running:
         finally:
             self._streams.discard(stream)
 
-    async def _send_pieces(
-        self,
-        call: WsgiCall,
-        context: Context,
-        send: Send,
-        receive: Receive,
-        client: tuple[str, str],
-    ) -> None:
-        try:
-            await send_pieces(
-                Sender(send, receive, client),
-                call,
-                lambda: self._in_thread(call.next_piece, context),
-            )
-        finally:
-            await self._in_thread(call.close, context)
+    def _send_at_once(self, call: WsgiCall, send: Send) -> None:
+        # granian does this when it is called, in whatever thread; to await it would mean nothing.
+        send(call.start_message())
+        send({"type": "http.response.body", "body": call.body})
+        if not self._is_frozen:
+            self._freeze()
 
     def _freeze(self) -> None:
         """Take what the application consists of out of the garbage collection.
@@ -280,37 +321,6 @@ class _Running:
         """
         self._is_frozen = True
         gc.freeze()
-
-
-class _Finished:
-    """Ends the coroutines of requests that were answered by a thread, several at a time.
-
-    To wake up the event loop for each takes as long as a small request.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._done: deque[asyncio.Future[Any]] = deque()
-        self._is_due = False
-
-    def add(self, done: "asyncio.Future[Any]") -> None:
-        self._done.append(done)
-        if not self._is_due:
-            self._is_due = True
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._loop.call_later, SWEEP_SECONDS, self._sweep)
-
-    def _sweep(self) -> None:
-        # First: what is added from now on asks for another sweep.
-        self._is_due = False
-        while self._done:
-            self._done.popleft().set_result(None)
-
-
-def _send_at_once(call: WsgiCall, send: Send) -> None:
-    # granian does this when it is called, in whatever thread; to await it would mean nothing.
-    send(call.start_message())
-    send({"type": "http.response.body", "body": call.body})
 
 
 def _set_result(future: "asyncio.Future[None]") -> None:

@@ -22,6 +22,7 @@ from roost.assembly import LazyApplication, build_application
 from roost.observe import logs
 from roost.progress import Progress, drawn
 from roost.server.connections import allow_open_files, connections_max
+from roost.server.direct import spawn_asgi_worker
 from roost.server.front import Front
 from roost.server.listening import BACKLOG
 from roost.server.progress_reports import ReportingView
@@ -173,3 +174,6 @@ class _ServerInThisProcess(Server):  # type: ignore[misc,valid-type]
         self._shd = SocketHolder(self._listener.detach(), False, BACKLOG)  # type: ignore[call-arg]
         self._sso = None
         self._spawn_worker(0, spawn_target, target_loader).inner.run()
+
+    # For a `Front`, which is the only application on this interface.
+    _spawn_asgi_worker = staticmethod(spawn_asgi_worker)

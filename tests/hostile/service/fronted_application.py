@@ -5,6 +5,7 @@ INTERFACE is `front`, or `wsgi` for the server alone; SECONDS is how long a clie
 """
 
 import json
+import socket
 import sys
 import threading
 import time
@@ -12,16 +13,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from granian.constants import Interfaces
-from granian.log import LogLevels
-from granian.server import Server
 
 from roost.api.http.error_table import to_http
 from roost.api.http.exchange import EXCHANGE
 from roost.api.http.messages import Environ, StartResponse
 from roost.errors import RoostError, Unavailable
 from roost.server import answer as server_answer
-from roost.server.connections import CONNECTIONS_MAX, allow_open_files
+from roost.server.connections import allow_open_files
 from roost.server.front import Front
+from roost.server.listening import BACKLOG
+from roost.server.worker import serve_here
 from roost.service.search_time import SearchTime
 from roost.settings import Settings
 
@@ -170,7 +171,6 @@ ANSWERS: dict[str, Callable[[Environ, StartResponse], Iterable[bytes]]] = {
 
 
 def load() -> object:
-    allow_open_files()
     server_answer.STALLED_SECONDS_MAX = float(sys.argv[4])
     count = int(sys.argv[3])
     return Front(application, Settings(), threads=count, stopping=STOPPING)
@@ -178,16 +178,13 @@ def load() -> object:
 
 def main() -> None:
     is_front = sys.argv[2] == "front"
-    server = Server(
-        "application",
-        port=int(sys.argv[1]),
+    allow_open_files()
+    serve_here(
+        load if is_front else lambda: application,
+        socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=BACKLOG),
         interface=Interfaces.ASGINL if is_front else Interfaces.WSGI,
-        blocking_threads=1 if is_front else int(sys.argv[3]),
-        backpressure=CONNECTIONS_MAX,
-        websockets=False,
-        log_level=LogLevels.error,
+        threads=1 if is_front else int(sys.argv[3]),
     )
-    server.serve(target_loader=load if is_front else lambda: application, wrap_loader=False)
 
 
 if __name__ == "__main__":
