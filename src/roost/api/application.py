@@ -46,6 +46,8 @@ App = falcon.App[falcon.Request, falcon.Response]
 SINCE_LAST_MODIFIED = (1, 15)
 # From this version on, errors have a code.
 SINCE_ERROR_CODE = (1, 23)
+# Of the header above. Most answers name this second, or the time when a cloud was filled.
+DATES_CACHED = 1024
 
 
 def open_paths(settings: Settings) -> PathSet:
@@ -237,7 +239,8 @@ def _send(
     if reply.location is not None:
         response.set_header("location", request.prefix + reply.location)
     if reply.shows_state and version >= SINCE_LAST_MODIFIED:
-        response.last_modified = reply.modified or datetime.now(UTC)
+        modified = reply.modified or datetime.now(UTC)
+        response.set_header("last-modified", _http_date(modified.replace(microsecond=0)))
         response.set_header("cache-control", "no-cache")
     _set_version_headers(response, version)
 
@@ -261,8 +264,18 @@ def _send_watch(
         response.set_header("x-accel-buffering", "no")
 
 
+@functools.lru_cache(DATES_CACHED)
+def _http_date(moment: datetime) -> str:
+    return falcon.dt_to_http(moment)
+
+
+@functools.cache
+def _version_text(version: Version) -> str:
+    return f"{versions.SERVICE} {version}"
+
+
 def _set_version_headers(response: falcon.Response, version: Version) -> None:
-    response.set_header(versions.HEADER, f"{versions.SERVICE} {version}")
+    response.set_header(versions.HEADER, _version_text(version))
     response.append_header("vary", versions.HEADER)
 
 

@@ -2,8 +2,8 @@
 
 import threading
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, PoolProxiedConnection
 
@@ -17,7 +17,11 @@ STATEMENTS_MAX = 2
 # A writer that is further behind than this reads its providers from the tables.
 NEW_RECORDS_MAX = 1024
 
+_Row = TypeVar("_Row")
+
 _POSITION_TEXT = "SELECT id, sequence FROM roost_writers"
+# Its name among the prepared statements of the connection. psycopg gives its own another prefix.
+_POSITION_NAME = b"roost_position"
 _RECORDS_TEXT = (
     "SELECT record FROM roost_changes WHERE writer_id = ? AND sequence > ? AND sequence <= ?"
 )
@@ -61,6 +65,7 @@ class WriterPoll:
         self._lock = threading.Lock()
         self._connection: PoolProxiedConnection | None = None
         self._cursor: Any = None
+        self._ask: Callable[[], list[tuple[int, int]]] | None = None
         self._connected_at = 0.0
         self._must_reconnect = False
 
@@ -74,21 +79,37 @@ class WriterPoll:
 
     def position(self) -> dict[int, int]:
         """The newest position of the feed."""
-        rows = self._fetch([(_POSITION_TEXT, ())])
+        rows = self._polled(self._read_position)
         return self._database.read(read_position) if rows is None else dict(rows)
 
     def records(self, ranges: SequenceRanges) -> list[ChangeRecord]:
         """The records in these ranges."""
         rows = None
         if len(ranges) <= STATEMENTS_MAX:
-            text = _RECORDS_TEXT.replace("?", self._placeholder)
-            rows = self._fetch([(text, (writer, *bounds)) for writer, bounds in ranges.items()])
+            rows = self._polled(lambda: self._read_records(ranges))
         if rows is None:
             found = self._database.read(lambda connection: read_ranges(connection, ranges))
             return [each.record for each in found]
         return [decode(text) for (text,) in rows]
 
-    def _fetch(self, statements: Sequence[tuple[str, tuple[int, ...]]]) -> list[Any] | None:
+    def _read_position(self) -> Sequence[tuple[int, int]]:
+        self.statement_count += 1
+        if self._ask is not None:
+            return self._ask()
+        self._cursor.execute(_POSITION_TEXT)
+        rows: Sequence[tuple[int, int]] = self._cursor.fetchall()
+        return rows
+
+    def _read_records(self, ranges: SequenceRanges) -> Sequence[tuple[str]]:
+        text = _RECORDS_TEXT.replace("?", self._placeholder)
+        found: list[tuple[str]] = []
+        for writer, bounds in ranges.items():
+            self.statement_count += 1
+            self._cursor.execute(text, (writer, *bounds))
+            found += self._cursor.fetchall()
+        return found
+
+    def _polled(self, read: Callable[[], Sequence[_Row]]) -> Sequence[_Row] | None:
         """All rows; None where the caller must read through `Database`.
 
         That is the case if another thread polls at this moment, or if anything failed: `Database`
@@ -100,12 +121,7 @@ class WriterPoll:
             if self._connection is None or self._has_expired():
                 self._disconnect()
                 self._connect()
-            found = []
-            for text, values in statements:
-                self.statement_count += 1
-                self._cursor.execute(text, values)
-                found += self._cursor.fetchall()
-            return found
+            return read()
         except Exception:
             if self._connection is not None:
                 self._connection.invalidate()
@@ -122,6 +138,8 @@ class WriterPoll:
         self._must_reconnect = False
         self._connection = self._database.reader.raw_connection()
         self._cursor = self._connection.cursor()
+        if self._database.dialect == "postgresql":
+            self._ask = _prepare_position(self._connection.driver_connection)
         self._connected_at = time.monotonic()
 
     def _disconnect(self) -> None:
@@ -130,6 +148,37 @@ class WriterPoll:
             # Its pool may have been disposed of, so the connection must not return there.
             self._connection.invalidate()
             self._connection = None
+
+
+def _prepare_position(connection: Any) -> Callable[[], list[tuple[int, int]]]:
+    """Asks PostgreSQL for the position through libpq itself.
+
+    A cursor of psycopg takes several times as long as the server, since it waits in Python. Here
+    one call in C sends the question and waits, without the interpreter.
+    """
+    # An optional dependency, which the connection was made with.
+    from psycopg.pq import ExecStatus, Format
+
+    libpq = connection.pgconn
+    is_prepared = connection.prepare_threshold is not None
+    if is_prepared:
+        libpq.prepare(_POSITION_NAME, _POSITION_TEXT.encode())
+
+    def ask() -> list[tuple[int, int]]:
+        if is_prepared:
+            result = libpq.exec_prepared(_POSITION_NAME, None, None, Format.BINARY)
+        else:
+            # Through a proxy that cannot prepare statements.
+            result = libpq.exec_params(_POSITION_TEXT.encode(), None, None, None, Format.BINARY)
+        if result.status != ExecStatus.TUPLES_OK:
+            raise ConnectionError(result.error_message)
+        value = result.get_value
+        return [
+            (int.from_bytes(value(row, 0)), int.from_bytes(value(row, 1)))
+            for row in range(result.ntuples)
+        ]
+
+    return ask
 
 
 class SqliteDataVersion:
