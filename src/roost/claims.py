@@ -45,7 +45,12 @@ def requested_amounts(changes: Iterable[ConsumerChange]) -> dict[tuple[str, str]
 
 
 def requested_classes(changes: Iterable[ConsumerChange]) -> set[str]:
-    return {resource_class for _, resource_class in requested_amounts(changes)}
+    return {
+        resource_class
+        for change in changes
+        for resources in change.allocations.values()
+        for resource_class in resources
+    }
 
 
 def check_capacity(

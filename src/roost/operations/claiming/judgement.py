@@ -1,13 +1,13 @@
 """Which claims of a batch fit, one after the other, and what is to be written for those that do."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from roost.claims import InventoryState, check_capacity, requested_classes
 from roost.errors import RoostError
 from roost.model import ConsumerChange, Value
 from roost.operations.state_readers import ProviderSnapshot
 from roost.search.index.index import Index
-from roost.search.index.providers import inventory_of
+from roost.search.index.providers import IndexedInventory, inventory_of
 from roost.settings import Settings
 from roost.store.change_record import ChangeRecord
 from roost.store.tables.allocations import NewHolding
@@ -15,6 +15,9 @@ from roost.store.tables.consumer_references import References
 from roost.store.tables.consumers import ConsumerRow
 from roost.store.tables.new_claims import NewClaims
 from roost.store.tables.providers import ProviderState
+
+# The inventories of more providers than this are read with arrays.
+ONE_BY_ONE_MAX = 8
 
 # What one client claims: for one consumer, or for several who all get what they ask for or nothing.
 Claim = Sequence[ConsumerChange]
@@ -34,28 +37,39 @@ def named_providers(claims: Iterable[Claim]) -> dict[str, set[str]]:
     return names
 
 
-def read_providers(index: Index, names: Mapping[str, Iterable[str]]) -> dict[str, ProviderSnapshot]:
+def read_providers(
+    index: Index, names: Mapping[str, Collection[str]]
+) -> dict[str, ProviderSnapshot]:
     """Those of the providers that the index knows, by UUID, with the classes that are asked for."""
-    generations, ids, class_ids = index.rows.generation, index.ids, index.classes.ids
-    found = {}
-    for uuid, classes in names.items():
-        row = index.row_of_uuid.get(uuid)
-        if row is None:
+    rows = {uuid: row for uuid in names if (row := index.row_of_uuid.get(uuid)) is not None}
+    inventories: dict[str, dict[str, InventoryState]] = {uuid: {} for uuid in rows}
+    wanted: dict[str, list[str]] = {}
+    for uuid in rows:
+        for name in names[uuid]:
+            wanted.setdefault(name, []).append(uuid)
+    for name, uuids in wanted.items():
+        class_id = index.classes.ids.get(name)
+        if class_id is None:
             continue
-        inventories = {}
-        for name in classes:
-            class_id = class_ids.get(name)
-            each = None if class_id is None else index.inventory(class_id, row)
+        found: Iterable[IndexedInventory | None]
+        if len(uuids) > ONE_BY_ONE_MAX:
+            found = index.inventories_of_class(class_id, [rows[uuid] for uuid in uuids])
+        else:
+            found = (index.inventory(class_id, rows[uuid]) for uuid in uuids)
+        for uuid, each in zip(uuids, found, strict=True):
             if each is not None:
-                inventories[name] = InventoryState(
-                    class_id=each.class_id, inventory=inventory_of(each), used=each.used
+                inventories[uuid][name] = InventoryState(
+                    class_id=class_id, inventory=inventory_of(each), used=each.used
                 )
-        found[uuid] = ProviderSnapshot(
+    generations, ids = index.rows.generation, index.ids
+    return {
+        uuid: ProviderSnapshot(
             state=ProviderState(id=ids[row], uuid=uuid, generation=int(generations[row])),
-            inventories=inventories,
+            inventories=inventories[uuid],
             traits=frozenset(),
         )
-    return found
+        for uuid, row in rows.items()
+    }
 
 
 class Judged(Value, frozen=True, kw_only=True):

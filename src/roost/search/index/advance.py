@@ -103,13 +103,10 @@ def _apply_claims_at_once(index: Index, changes: Changes) -> None:
         column = index.columns.get(class_id)
         if column is None:
             continue
-        wanted = np.array(rows, dtype=column.row.dtype)
-        places = column.row[: column.count].searchsorted(wanted)
-        places[places == column.count] = 0
-        found = column.row[places] == wanted
-        # No provider is named twice, so no place is.
-        column.own("used")[places[found]] += np.array(amounts)[found]
-        changed.append(index.rows.root[wanted[found]])
+        positions, has = column.positions(rows)
+        # No provider is named twice, so no position is.
+        column.own("used")[positions[has]] += np.array(amounts)[has]
+        changed.append(index.rows.root[np.array(rows)[has]])
     if changed:
         index.trees_changed(np.unique(np.concatenate(changed)).tolist())
     known = [

@@ -93,6 +93,15 @@ class ClassColumn(Columns):
             return found
         return None
 
+    def positions(self, rows: Sequence[int]) -> tuple[Integers, Mask]:
+        """The positions of the inventories of the providers in these rows, and which have one."""
+        wanted = np.array(rows, dtype=self.row.dtype)
+        if not self.count:
+            return np.zeros(len(wanted), dtype=int), np.zeros(len(wanted), dtype=np.bool_)
+        found = self.row[: self.count].searchsorted(wanted)
+        found[found == self.count] = 0
+        return found, self.row[found] == wanted
+
     def span(self, first: int, end: int) -> slice:
         """The part of the column that belongs to the rows from `first` up to, not with, `end`."""
         rows = self.row[: self.count]

@@ -317,6 +317,24 @@ class Index:
             used=int(column.used[position]),
         )
 
+    def inventories_of_class(
+        self, class_id: int, rows: Sequence[int]
+    ) -> list[IndexedInventory | None]:
+        """What the providers in these rows have of one class; for many of them."""
+        column = self.columns.get(class_id)
+        if column is None:
+            return [None] * len(rows)
+        positions, has = column.positions(rows)
+        has &= column.capacity[positions] >= 0
+        fields = zip(
+            *(getattr(column, name)[positions].tolist() for name in IndexedInventory._fields[1:]),
+            strict=True,
+        )
+        return [
+            IndexedInventory(class_id, *each) if exists else None
+            for exists, each in zip(has.tolist(), fields, strict=True)
+        ]
+
     def free(self, class_id: int, row: int) -> int:
         """What is free of an inventory that exists; negative if it shrank below its usage."""
         column = self.columns[class_id]
