@@ -113,13 +113,14 @@ def test_texts_that_take_more_bytes_than_characters_are_counted():
     answer = find(Index.build(rows(CLOUD)), QUERIES["many shapes"])
     odd = ["ü" * (row % 5) for row in range(20)]
     layout = JsonLayout(QUERIES["many shapes"], Version(1, 39))
-    text = ShapedText(answer.ways, odd, answer._candidate, layout.candidate)
+    text = ShapedText(answer.ways, odd, answer._candidate, layout)
     assert text.measure(Budget()) == (answer.count, len(b", ".join(text.blocks())))
 
 
 def test_shapes_are_not_kept_if_there_are_many(monkeypatch):
     monkeypatch.setattr(candidate_text, "BLOCK_BYTES", 700)
     monkeypatch.setattr(candidate_text, "SLOTS_KEPT", 6)
+    monkeypatch.setattr(candidate_text, "SLOTS_SHARED", 3)
     query = QUERIES["many shapes"]
     layout = JsonLayout(query, Version(1, 39))
     answer = find(Index.build(rows(CLOUD)), query)
@@ -128,6 +129,7 @@ def test_shapes_are_not_kept_if_there_are_many(monkeypatch):
     assert text.measure(Budget()) == (answer.count, len(expected))
     assert b", ".join(text.blocks()) == expected
     assert len(text._templates) <= 2
+    assert len(layout.templates) == 1
     assert sum(map(len, text._shapes)) <= 6
 
 
@@ -175,8 +177,9 @@ def test_pieces_are_enclosed(texts, expected):
 def test_short_texts_are_joined_to_pieces(monkeypatch):
     monkeypatch.setattr(pieces, "PIECE_BYTES", 3)
     texts = [b"a", b"bc", b"d", b"efgh", b"i"]
-    assert list(pieces.joined(texts)) == [b"a, bc", b"d, efgh", b"i"]
-    assert list(pieces.joined([])) == []
+    assert list(pieces.joined(texts, b"}")) == [b"a, bc, ", b"d, efgh, ", b"i}"]
+    assert list(pieces.joined(texts[:2], b"}")) == [b"a, bc}"]
+    assert list(pieces.joined([], b"}")) == [b"}"]
 
 
 # ---------------------------------------------------------------------------------------------

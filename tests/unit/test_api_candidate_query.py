@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 import pytest
 from msgspec.structs import replace as evolve
 
+from roost.api.handlers.candidates import CACHED_LENGTH_MAX, read_query
 from roost.api.http_error import HttpError
 from roost.api.parsing import candidate_query
 from roost.api.parsing.candidate_query import parameters_of
@@ -121,3 +122,21 @@ def test_without_extensions_nothing_changes(text: str) -> None:
             return str(error)
 
     assert result(VERSION_MAX) == result(Version(1, 38))
+
+
+def test_what_is_asked_again_is_read_once() -> None:
+    text = "resources=VCPU:1&limit=7"
+    assert read_query(text, VERSION_MAX)[0] is read_query(text, VERSION_MAX)[0]
+    assert read_query(text, Version(1, 28))[0] != read_query(text, VERSION_MAX)[0]
+
+
+def test_a_long_query_string_is_not_kept() -> None:
+    text = "resources=VCPU:1&required=" + ",".join(["HW_CPU_X86_AVX"] * (CACHED_LENGTH_MAX // 10))
+    one, other = (read_query(text, VERSION_MAX)[0] for _ in range(2))
+    assert one == other
+    assert one is not other
+
+
+def test_a_seed_is_drawn_for_each_request() -> None:
+    drawn = {read_query("resources=VCPU:1&order=random", VERSION_MAX)[0].order for _ in range(9)}
+    assert len(drawn) == 9

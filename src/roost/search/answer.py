@@ -15,7 +15,7 @@ import numpy as np
 from roost.model import Candidate, ProviderSummary, Resources, capacity
 from roost.query import CandidateQuery, Cursor
 from roost.search.budget import Budget
-from roost.search.candidate_text import SEPARATOR, CandidateText, ShapedText
+from roost.search.candidate_text import SEPARATOR, CandidateText, ShapedText, Templates
 from roost.search.index.columns import Integers
 from roost.search.index.index import Index
 from roost.search.match import Slot
@@ -25,6 +25,9 @@ SEPARATOR_BYTES = SEPARATOR.encode()
 # What it costs to write one summary, in steps of the budget.
 SUMMARY_STEPS = 3
 
+# As many candidates as are handled one by one: numpy takes longer to begin than to do it.
+FEW = 64
+
 # The shortest form of a UUID.
 _UUID_SHORTEST = "0" * 32
 
@@ -33,6 +36,7 @@ class Layout(Protocol):
     """How candidates and summaries are written."""
 
     key: str | None  # layouts with the same key write the same; None: not worth caching
+    templates: Templates  # of the candidates of one query
 
     def candidate(self, candidate: Candidate) -> str: ...
 
@@ -94,8 +98,8 @@ class Answer:
 
     # -- gathering -----------------------------------------------------------------------------
 
-    def add(self, ways: Integers) -> None:
-        if len(self._sharing):
+    def add(self, ways: Integers, *, may_repeat: bool = True) -> None:
+        if may_repeat and len(self._sharing):
             ways = ways[self._is_new(ways)]
         # There may be millions, and rows fit into 32 bits.
         self._matrices.append(ways.astype(np.int32))
@@ -248,6 +252,8 @@ class Answer:
 
     def _distinct(self, parts: Iterable[Integers]) -> list[int]:
         """Each of the rows once, in order."""
+        if self.count <= FEW:
+            return sorted({row for rows in parts for row in rows.ravel().tolist()})
         # Marking them is quicker than sorting, because they are many and repeat.
         marked = np.zeros(self._index.rows.count, dtype=np.bool_)
         for rows in parts:
@@ -259,7 +265,7 @@ class Answer:
 
     def text(self, layout: Layout) -> CandidateText:
         """The candidates as text."""
-        return ShapedText(self.ways, self._index.uuids, self._candidate, layout.candidate)
+        return ShapedText(self.ways, self._index.uuids, self._candidate, layout)
 
     def write_summaries(self, layout: Layout, budget: Budget) -> list[bytes]:
         """The summaries, of one or more providers each.

@@ -33,6 +33,8 @@ CANDIDATE_BYTES = 64
 SLOT_BYTES = 128
 PLAIN_BYTES = 512
 
+# So few ways are written one by one: arrays take longer to make than the text.
+WAYS_FEW = 64
 # What it costs to lay out one candidate, in steps of the budget: for itself, and for its slots.
 LAYOUT_STEPS = 4
 SLOTS_PER_STEP = 2
@@ -42,13 +44,25 @@ ROWS_PER_STEP = 64
 # How many slots the shapes have in all that are kept. Where nearly every candidate has a shape of
 # its own, they would take more memory than the text.
 SLOTS_KEPT = 2**16
+# The same for those that a layout keeps for further answers.
+SLOTS_SHARED = 2**9
 
 # A way for each line, and the row of a provider for each slot.
 Ways = Integers
 # The text between the UUIDs of a candidate, and the slots that they fill.
 Template = tuple[list[str], list[int]]
+# By shape. A layout keeps those of its query: clients ask the same again and again.
+Templates = dict[tuple[int, ...], Template]
 # Ways of one shape: their numbers, and for each slot the first that its provider fills.
 Shape = tuple[npt.NDArray[np.int32], list[int]]
+
+
+class CandidateLayout(Protocol):
+    """How a candidate is written. It is asked once for each shape."""
+
+    templates: Templates
+
+    def candidate(self, candidate: Candidate) -> str: ...
 
 
 class CandidateText(Protocol):
@@ -113,19 +127,23 @@ class ShapedText:
         ways: Ways,
         uuids: Sequence[str],
         candidate: Callable[[Sequence[int], Sequence[str]], Candidate],
-        layout: Callable[[Candidate], str],
+        layout: CandidateLayout,
     ) -> None:
         self._ways = ways
         self._uuids = uuids  # of each row
         self._candidate = candidate  # from the rows of a way, and the UUID of each
-        self._layout = layout
-        self._templates: dict[tuple[int, ...], Template] = {}
+        self._layout = layout.candidate
+        self._templates = layout.templates
+        self._template_slots_max = SLOTS_SHARED
         self._candidate_bytes: int = CANDIDATE_BYTES + SLOT_BYTES * ways.shape[1]
         self._shapes: list[list[Shape]] = []  # of the first blocks
         self._shape_steps: int = LAYOUT_STEPS + ways.shape[1] // SLOTS_PER_STEP
         self._slots_kept = 0  # of all those shapes
 
     def blocks(self) -> Iterator[bytes]:
+        if 0 < len(self._ways) <= WAYS_FEW and self.length_roughly() <= BLOCK_BYTES:
+            yield SEPARATOR.join(map(self._written_alone, self._ways.tolist())).encode()
+            return
         for ways, shapes in self._parts():
             if len(shapes) == 1:
                 [(_, shape)] = shapes
@@ -203,13 +221,21 @@ class ShapedText:
         texts[width - 1 :: width] = [between[-1] + separator] * (count - 1) + [between[-1]]
         return "".join(texts)
 
+    def _written_alone(self, way: Sequence[int]) -> str:
+        between, slots = self._template([*map(way.index, way)])
+        uuids = self._uuids
+        texts = [text for slot, text in zip(slots, between) for text in (text, uuids[way[slot]])]  # noqa: B905
+        return "".join([*texts, between[-1]])
+
     def _template(self, shape: Sequence[int]) -> Template:
         """A candidate of this shape: the text between the UUIDs, and the slots that they fill."""
         key = tuple(shape)
         template = self._templates.get(key)
         if template is None:
-            if len(self._templates) * len(key) >= SLOTS_KEPT:
-                self._templates.clear()
+            if len(self._templates) * len(key) >= self._template_slots_max:
+                # From now on without those of the layout, which are for the next answer.
+                self._templates = {}
+                self._template_slots_max = SLOTS_KEPT
             placeholders = [_PLACEHOLDER.format(slot) for slot in shape]
             texts = _PLACEHOLDERS.split(self._layout(self._candidate(shape, placeholders)))
             template = self._templates[key] = texts[::2], [int(slot) for slot in texts[1::2]]

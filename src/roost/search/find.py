@@ -210,7 +210,7 @@ class Search:
         answer = Answer(self.index, self.query, self.slots, self.options.sharing, self.count_max)
         try:
             for matrix in self._in_parts(ways):
-                answer.add(matrix)
+                answer.add(matrix, may_repeat=self.options.may_repeat)
                 if self.limit is not None and answer.count >= self.limit:
                     answer.cut(self.limit)
                     break
@@ -224,7 +224,7 @@ class Search:
     def _in_parts(self, ways: Iterator[Integers]) -> Iterator[Integers]:
         """Matrices that are quickly added to an answer: it must see which ways are shared."""
         for matrix in ways:
-            if not len(self.options.sharing):
+            if not self.options.may_repeat:
                 yield matrix
                 continue
             for first in range(0, len(matrix), SHARED_AT_ONCE):

@@ -60,6 +60,8 @@ class TreeOptions:
             else:
                 budget.pass_over_rows(len(self.sharing))
                 self.shared.append(SharingOptions(index, slot, self.sharing))
+        # Only a way in which everything is shared can be that of several trees.
+        self.may_repeat = all(each.reach is not None for each in self.shared)
 
     def batches(self) -> Iterator[Options]:
         """The trees that can fill every slot on its own, a range of rows at a time."""

@@ -1,5 +1,6 @@
 """/allocation_candidates and /capacity: where a request fits, and how many more of it."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,19 +15,44 @@ from roost.api.versions import VERSION_MAX, Version
 from roost.model import Candidate, ProviderSummary
 from roost.operations import candidates
 from roost.operations.candidates import WrittenCandidates, count_capacity, find_candidates
-from roost.query import CandidateQuery
+from roost.query import CandidateQuery, OrderBy
 from roost.service.service import Roost
+
+# Clients ask for the same few sizes of machines again and again, in the same words. Longer query
+# strings are rare, and are read each time.
+QUERIES_CACHED = 256
+CACHED_LENGTH_MAX = 2048
 
 _BEGIN = b'{"allocation_requests": ['
 _BETWEEN = b'], "provider_summaries": {'
 
 
 def get(roost: Roost, request: Request) -> Reply:
+    query, layout, extended = read_query(request.query_string, request.version)
+    return _find(roost, query, layout, extended=extended)
+
+
+def read_query(text: str, version: Version) -> tuple[CandidateQuery, "JsonLayout", bool]:
+    """The query, how its answer is written, and whether it uses an extension."""
+    if len(text) > CACHED_LENGTH_MAX:
+        return _read(text, version)
+    found = _read_cached(text, version)
+    order = found[0].order
+    if order is not None and order.by is OrderBy.RANDOM:
+        # Its seed may have been drawn for another request.
+        return _read(text, version)
+    return found
+
+
+def _read(text: str, version: Version) -> tuple[CandidateQuery, "JsonLayout", bool]:
     # The schema of the route describes the extensions too; a query without them has its own.
-    parameters = query_string.split(request.query_string)
-    extended = is_extended(parameters, request.version)
-    query = candidate_query.parse_parameters(parameters, request.version, extended=extended)
-    return _find(roost, query, request.version, extended=extended)
+    parameters = query_string.split(text)
+    extended = is_extended(parameters, version)
+    query = candidate_query.parse_parameters(parameters, version, extended=extended)
+    return query, JsonLayout(query, version), extended
+
+
+_read_cached = functools.lru_cache(QUERIES_CACHED)(_read)
 
 
 def post(roost: Roost, request: Request) -> Reply:
@@ -34,7 +60,7 @@ def post(roost: Roost, request: Request) -> Reply:
     query = candidate_query.parse_parameters(
         candidate_query.parameters_of(body), request.version, extended=True
     )
-    return _find(roost, query, request.version, extended=True)
+    return _find(roost, query, JsonLayout(query, request.version), extended=True)
 
 
 def get_capacity(roost: Roost, request: Request) -> Reply:
@@ -46,8 +72,7 @@ def post_capacity(roost: Roost, request: Request) -> Reply:
     return _count(roost, candidate_query.parameters_of(body))
 
 
-def _find(roost: Roost, query: CandidateQuery, version: Version, *, extended: bool) -> Reply:
-    layout = JsonLayout(query, version)
+def _find(roost: Roost, query: CandidateQuery, layout: "JsonLayout", *, extended: bool) -> Reply:
     wordings = candidate_query.EXTENSION_WORDINGS if extended else candidate_query.WORDINGS
     with reword_errors(wordings):
         found = find_candidates(roost, query=query, layout=layout)
@@ -80,7 +105,7 @@ def _end(query: CandidateQuery, found: WrittenCandidates) -> bytes:
 def render(found: WrittenCandidates, end: bytes) -> Iterator[bytes]:
     """The answer as JSON, in pieces."""
     yield from pieces.enclosed(_BEGIN, found.candidates, _BETWEEN)
-    yield from pieces.enclosed(b"", pieces.joined(found.summaries), end)
+    yield from pieces.joined(found.summaries, end)
 
 
 class JsonLayout:
@@ -91,6 +116,8 @@ class JsonLayout:
         # Before 1.27 a summary shows only the classes that the query asks for.
         self._asked = frozenset(name for group in query.groups for name in group.resources)
         self.key = f"JSON {version}" if version >= (1, 27) else None
+        # The search keeps the texts of candidates here, by their shapes.
+        self.templates: dict[tuple[int, ...], tuple[list[str], list[int]]] = {}
 
     def candidate(self, candidate: Candidate) -> str:
         if self._version < (1, 12):

@@ -21,16 +21,19 @@ SEPARATOR = b", "
 COMMA = b","
 
 
-def joined(texts: list[bytes]) -> Iterator[bytes]:
-    """Texts in pieces, with separators inside of a piece, and so many that it is large enough."""
+def joined(texts: list[bytes], end: bytes) -> Iterator[bytes]:
+    """Texts with separators between them, in pieces of so many that each is large enough.
+
+    What follows the last text is in the last piece. Large pieces are made by one copy each.
+    """
     first = length = 0
+    last = len(texts) - 1
     for number, text in enumerate(texts):
         length += len(text)
-        if length >= PIECE_BYTES:
-            yield SEPARATOR.join(texts[first : number + 1])
+        if length >= PIECE_BYTES and number < last:
+            yield SEPARATOR.join([*texts[first : number + 1], b""])
             first, length = number + 1, 0
-    if first < len(texts):
-        yield SEPARATOR.join(texts[first:])
+    yield SEPARATOR.join([*texts[first:last], texts[last] + end]) if texts else end
 
 
 def gathered(texts: Iterable[str]) -> Iterator[bytes]:
