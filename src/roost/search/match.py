@@ -44,7 +44,7 @@ class Slot:
                 seen[rows - first] = True
                 fitting = fitting[seen[fitting - first]]
             rows = fitting
-        return rows[self.group.accepts(index, rows)]
+        return rows[self.group.accepts(index, rows)] if self.group.has_rules else rows
 
     def tried(self, index: Index, rows: Integers) -> Integers:
         """Those of the rows, which ascend and can fill the slot, that are tried for it.
@@ -58,7 +58,15 @@ class Slot:
 
     def shared(self, index: Index, sharing: Integers) -> Integers:
         """Those of the `sharing` rows that can fill the slot for other trees."""
-        return sharing[self.fits(index, sharing)] if self.group.may_be_shared else EMPTY
+        if not self.group.may_be_shared:
+            return EMPTY
+        for class_id in self.demands:
+            # Most classes are not shared, and that is seen before any amount is compared.
+            holding = index.class_sets.holding_any([class_id])
+            sharing = sharing[holding[index.rows.classes[sharing]]]
+            if not len(sharing):
+                return EMPTY
+        return sharing[self.fits(index, sharing)]
 
     def fits(self, index: Index, rows: Integers) -> Mask:
         """Which of the rows, which may be anywhere, can fill the slot."""
@@ -111,6 +119,10 @@ class GroupMatcher:
         )
         # The only rows that may serve it, or None.
         self.range = _rows_allowed(index, group)
+        # Whether `accepts` may refuse a row.
+        self.has_rules = any(
+            each is not None for each in (self._traits, self._aggregates, self.range)
+        )
         demands = {index.classes.ids[name]: amount for name, amount in group.resources.items()}
         if alone:
             self.slots = [Slot(self, demands)]
