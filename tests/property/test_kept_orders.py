@@ -95,6 +95,7 @@ def test_a_kept_order_follows_every_change(seed, forgetful, small_parts, monkeyp
         monkeypatch.setattr(tree_orders, "CHANGES_MIN", 4)
         monkeypatch.setattr(tree_orders, "ORDERS_MAX", 3)
         monkeypatch.setattr(index_module, "REMOVED_FEW", 8)
+    monkeypatch.setattr(kept_order, "ROOTS_FEW", seed % 2 * 100)
     tables = Tables(seed)
     index = Index.build(tables.rows())
     snapshots = []

@@ -3,6 +3,7 @@
 A search moves the trees that changed since the last one, and does not sort the others again.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
@@ -21,8 +22,12 @@ TREES_PER_STEP = 16
 # If more trees than this and more than a part of all have changed, all of them are sorted again.
 CHANGED_FEW = 64
 CHANGED_PART = 64
+# The ranks of no more trees than these are computed one by one.
+ROOTS_FEW = 4
 # How many parts are passed over in a step of the budget.
 PARTS_PER_STEP = 16
+
+EMPTY: Integers = np.empty(0, dtype=np.int32)
 
 # Class id -> amount.
 Demands = Mapping[int, int]
@@ -39,8 +44,9 @@ class KeptOrder:
         self._trees = self._up_to_date()
 
     def after(self, key: Key | None, least: Demands) -> Iterator[tuple[Integers, Ranks]]:
-        if self._index.is_what_if:
-            # What it has free is no business of searches on the index itself, nor the reverse.
+        if self._by is OrderBy.ROOT or self._index.is_what_if:
+            # An order by UUID does not see what is free. And what a what-if copy has free is no
+            # business of searches on the index itself.
             least = {}
         for number, (part, place) in enumerate(self._trees.after(key)):
             if number % PARTS_PER_STEP == 0:
@@ -91,6 +97,13 @@ class KeptOrder:
             if version == index.tree_version:
                 return trees
             changed = orders.changed_between(version, index.tree_version)
+            if changed and self._by is OrderBy.ROOT:
+                # Most trees change without coming or going.
+                changed = {
+                    root: uuid
+                    for root, uuid in changed.items()
+                    if self._is_here(root) != trees.has(root)
+                }
             if changed is not None and len(changed) <= max(
                 CHANGED_FEW, trees.count // CHANGED_PART
             ):
@@ -102,19 +115,21 @@ class KeptOrder:
         return trees
 
     def _moves(self, changed: dict[int, str]) -> Iterator[Move]:
-        rows = self._index.rows
+        here = [root for root in changed if self._is_here(root)]
+        ranks = dict(zip(here, self._ranks(here), strict=True))
         for root, uuid in changed.items():
             self._budget.sort_trees(1)
             self._budget.step()
-            is_here = root < rows.count and bool(rows.live[root])
-            yield root, uuid, self._rank(root) if is_here else None
+            yield root, uuid, ranks.get(root)
+
+    def _is_here(self, root: int) -> bool:
+        rows = self._index.rows
+        return root < rows.count and bool(rows.live[root])
 
     def _sorted(self) -> SortedTrees:
         index, budget = self._index, self._budget
         if self._by is OrderBy.ROOT:
-            roots = index.root_rows()
-            budget.sort_trees(len(roots))
-            roots = roots[sorted_by_uuid(index, roots, budget)]
+            roots = self._by_uuid()
             ranks = np.zeros(len(roots))
         else:
             # These are sorted by UUID, and the others need no more than to stay so where they tie.
@@ -127,14 +142,41 @@ class KeptOrder:
         budget.step(1 + len(roots) // TREES_PER_STEP)
         return SortedTrees.of(roots, ranks, index.uuids, index.rows.count)
 
+    def _by_uuid(self) -> Integers:
+        """All roots in the order of their UUIDs, which takes longest to find."""
+        index, budget = self._index, self._budget
+        roots = index.root_rows()
+        kept = index.tree_orders.find((self._by, self._classes))
+        known, _ = kept[1].whole() if kept is not None else (EMPTY, None)
+        # Those that are still here are in the right order.
+        known = known[known < index.rows.count]
+        known = known[index.rows.live[known]]
+        is_new = np.ones(index.rows.count, dtype=np.bool_)
+        is_new[known] = False
+        added = roots[is_new[roots]]
+        budget.pass_over_rows(index.rows.count)
+        budget.sort_trees(len(added))
+        added = added[sorted_by_uuid(index, added, budget)]
+        if not len(known):
+            return added
+        uuids, places = index.uuids, []
+        for root in added.tolist():
+            budget.step()
+            places.append(bisect_left(known, uuids[root], key=uuids.__getitem__))
+        return np.insert(known, places, added)
+
     def _signed(self, fractions: Ranks) -> Ranks:
         return -fractions if self._by is OrderBy.SPREAD else fractions
 
-    def _rank(self, root: int) -> float:
+    def _ranks(self, roots: list[int]) -> list[float]:
         if self._by is OrderBy.ROOT:
-            return 0.0
-        fraction = _free_fraction(self._index, self._classes, root)
-        return -fraction if self._by is OrderBy.SPREAD else fraction
+            return [0.0] * len(roots)
+        if len(roots) > ROOTS_FEW:
+            fractions = _free_fractions_of(self._index, self._classes, np.array(roots))
+            ranks: list[float] = self._signed(fractions).tolist()
+            return ranks
+        found = [_free_fraction(self._index, self._classes, root) for root in roots]
+        return [-each for each in found] if self._by is OrderBy.SPREAD else found
 
 
 def _free_fractions(index: Index, classes: Iterable[int], budget: Budget) -> Ranks:
@@ -155,6 +197,28 @@ def _free_fractions(index: Index, classes: Iterable[int], budget: Budget) -> Ran
         free = np.maximum(capacity - column.used[filled], 0)
         capacity_total = np.bincount(roots, weights=capacity, minlength=rows.count)
         free_total = np.bincount(roots, weights=free, minlength=rows.count)
+        has = capacity_total > 0
+        fractions[has] = np.minimum(fractions[has], free_total[has] / capacity_total[has])
+    fractions[np.isinf(fractions)] = 0.0
+    return fractions
+
+
+def _free_fractions_of(index: Index, classes: Iterable[int], roots: Integers) -> Ranks:
+    """`_free_fractions` of some trees."""
+    fractions: Ranks = np.full(len(roots), np.inf)
+    firsts, ends = roots.astype(np.int32), (index.rows.last[roots] + 1).astype(np.int32)
+    for class_id in classes:
+        column = index.columns.get(class_id)
+        if column is None:
+            continue
+        rows = column.row[: column.count]
+        starts = rows.searchsorted(firsts)
+        counts = rows.searchsorted(ends) - starts
+        positions, trees = ragged_range(starts, counts), np.repeat(np.arange(len(roots)), counts)
+        capacity = np.maximum(column.capacity[positions], 0)
+        free = np.maximum(capacity - column.used[positions], 0)
+        capacity_total = np.bincount(trees, weights=capacity, minlength=len(roots))
+        free_total = np.bincount(trees, weights=free, minlength=len(roots))
         has = capacity_total > 0
         fractions[has] = np.minimum(fractions[has], free_total[has] / capacity_total[has])
     fractions[np.isinf(fractions)] = 0.0

@@ -68,10 +68,12 @@ class Slot:
                 return EMPTY
         return sharing[self.fits(index, sharing)]
 
-    def fits(self, index: Index, rows: Integers) -> Mask:
-        """Which of the rows, which may be anywhere, can fill the slot."""
+    def fits(self, index: Index, rows: Integers, but: int | None = None) -> Mask:
+        """Which of the rows, which may be anywhere, can fill the slot; `but` for one class."""
         fitting = self.group.accepts(index, rows)
         for class_id, amount in self.demands.items():
+            if class_id == but:
+                continue
             column = index.columns.get(class_id)
             if column is None or not column.count:
                 return np.zeros(len(rows), dtype=np.bool_)
