@@ -21,7 +21,9 @@ from tests.faults.run import run
 )
 @click.option("--seconds", default=600.0, show_default=True, help="How long faults happen.")
 @click.option("--seed", type=int, help="Repeats a schedule. Default: a new one, which is printed.")
-@click.option("--break", "broken", type=click.Choice(sorted(BREAKS)), help="Break a part first.")
+@click.option(
+    "--break", "broken", type=click.Choice(sorted(BREAKS)), help="Build in a defect first."
+)
 @click.option("--faults/--no-faults", default=True, help="--no-faults: only clients.")
 @click.option(
     "--hostile/--no-hostile",

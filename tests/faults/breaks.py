@@ -1,15 +1,22 @@
 """Defects that can be built into roost, to show that the fault test notices them."""
 
+import contextlib
+import threading
 from typing import Any
 
 from sqlalchemy import Connection, text
 
+from roost.operations.claiming import claim
+from roost.operations.claiming.judgement import Judged
 from roost.progress import SILENT, Progress
+from roost.store import claim_writer
 from roost.store.change_record import decode
 from roost.store.connection import statements
+from roost.store.connection.statements import Write
 from roost.store.feed import writer
 from roost.store.feed.reader import Feed, _combine
-from roost.store.tables import index_rows
+from roost.store.store import Store
+from roost.store.tables import index_rows, new_claims
 
 
 def break_guard() -> None:
@@ -17,16 +24,115 @@ def break_guard() -> None:
     original = statements.Prepared.write
 
     def write(self: Any, dialect: Any, values: Any, **fields: Any) -> Any:
-        if fields.get("reason") == "a provider's generation changed":
+        if fields.get("reason") == new_claims.GENERATION_CHANGED:
             fields["expected"] = None
         return original(self, dialect, values, **fields)
 
     statements.Prepared.write = write  # type: ignore[method-assign]
+    break_batch_guard()
 
 
 def break_commit() -> None:
     """A COMMIT without an answer is repeated, whether or not it took place."""
     writer.Writer._took_place = lambda *_: False  # type: ignore[method-assign,assignment]
+
+
+# ---------------------------------------------------------------------------------------------
+# Claims of new consumers, which share transactions
+
+
+def break_batch_guard() -> None:
+    """As `break_guard`, for these alone."""
+    for name in ("_POSTGRESQL_ROWS", "_POSTGRESQL_AT_ONCE"):
+        text = getattr(new_claims, name)
+        setattr(new_claims, name, text.replace(new_claims._POSTGRESQL_GUARD, "1"))
+    rows, at_once = new_claims._mysql, new_claims._mysql_at_once
+
+    def rows_unguarded(*arguments: Any) -> list[Write]:
+        guard, *others = rows(*arguments)
+        return [guard._replace(expected=None), *others]
+
+    def at_once_unguarded(*arguments: Any) -> list[Write]:
+        begin, advance, _, *others = at_once(*arguments)
+        return [begin, advance, *others]
+
+    new_claims._mysql, new_claims._mysql_at_once = rows_unguarded, at_once_unguarded
+
+
+def break_batch_commit() -> None:
+    """As `break_commit`, for those that are written at once alone."""
+    original = claim_writer.ClaimWriter.__init__
+
+    def create(self: Any, *arguments: Any) -> None:
+        original(self, *arguments)
+        self.feed_writer._took_place = lambda *_: False
+
+    claim_writer.ClaimWriter.__init__ = create  # type: ignore[method-assign]
+
+
+def break_dropped_claim() -> None:
+    """The last claim of a batch is acknowledged and not written."""
+    rows, record = Judged.rows, Judged.record
+
+    def without_last(judged: Judged) -> Judged:
+        kept = judged.accepted[:-1] or judged.accepted
+        return Judged(accepted=kept, providers=judged.providers, class_ids=judged.class_ids)
+
+    Judged.rows = lambda self, *names: rows(without_last(self), *names)  # type: ignore[method-assign]
+    Judged.record = lambda self: record(without_last(self))  # type: ignore[method-assign]
+
+
+def break_early_answer() -> None:
+    """Claims are acknowledged before the database has them, and it may refuse them."""
+    original = Store.write_at_once
+
+    def write_later(self: Store, *arguments: Any) -> None:
+        def write() -> None:
+            with contextlib.suppress(Exception):
+                original(self, *arguments)
+
+        threading.Thread(target=write, daemon=True).start()
+
+    Store.write_at_once = write_later  # type: ignore[method-assign]
+
+
+def break_loser() -> None:
+    """Claims that do not fit are written with the others of their batch, and refused."""
+    judge = claim.judge
+    rows = Judged.rows
+    losers_of: dict[int, list[Any]] = {}
+
+    def remember_losers(claims: Any, providers: Any, class_ids: Any) -> Judged:
+        judged = judge(claims, providers, class_ids)
+        consumers = {change.consumer_uuid for change in judged.changes}
+        losers_of[id(judged)] = []
+        for each in claims:
+            uuids = {change.consumer_uuid for change in each}
+            if consumers.isdisjoint(uuids):
+                consumers |= uuids
+                losers_of[id(judged)].append(each)
+        return judged
+
+    def rows_of_all(self: Judged, *names: Any) -> Any:
+        written = [*self.accepted, *losers_of.pop(id(self))]
+        return rows(
+            Judged(accepted=written, providers=self.providers, class_ids=self.class_ids), *names
+        )
+
+    claim.judge = remember_losers
+    Judged.rows = rows_of_all  # type: ignore[method-assign]
+
+
+def break_sum() -> None:
+    """Each claim is judged as if it was alone in its batch."""
+    judge = claim.judge
+
+    def judge_alone(claims: Any, providers: Any, class_ids: Any) -> Judged:
+        accepted = [each for each in claims if judge([each], providers, class_ids).accepted]
+        by_consumer = {each[0].consumer_uuid: each for each in accepted}
+        return Judged(accepted=list(by_consumer.values()), providers=providers, class_ids=class_ids)
+
+    claim.judge = judge_alone
 
 
 # ---------------------------------------------------------------------------------------------
@@ -69,4 +175,14 @@ def _changes_numbered(self: Feed, position: Any) -> Any:
     return self._database.read_snapshot(read)
 
 
-BREAKS = {"guard": break_guard, "feed": break_feed, "commit": break_commit}
+BREAKS = {
+    "guard": break_guard,
+    "feed": break_feed,
+    "commit": break_commit,
+    "batch-guard": break_batch_guard,
+    "batch-commit": break_batch_commit,
+    "dropped-claim": break_dropped_claim,
+    "early-answer": break_early_answer,
+    "loser": break_loser,
+    "sum": break_sum,
+}

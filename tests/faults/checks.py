@@ -3,6 +3,7 @@
 import contextlib
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import httpx
 from roost.assembly import build_application
 from tests.faults.claimers import Allocations, Claimer
 from tests.faults.cloud import MEMORY_MIN, NAMES, SERVICE_HEADERS, TREE_CHILD, TREE_ROOT
+from tests.faults.crowds import Crowd
 from tests.faults.databases import Database
 from tests.faults.history import History
 from tests.faults.keepers import Reshaper
@@ -166,6 +168,19 @@ def check_consumers(database: Database, claimers: Sequence[Claimer], history: Hi
             found: Mapping[str, Allocations] = {one: held.get(one, {}) for one in uncertain.after}
             if not uncertain.allows(found):
                 history.violate(f"neither {uncertain.before} nor {uncertain.after}: {found}")
+
+
+def check_generations(database: Database, crowds: Sequence[Crowd], history: History) -> None:
+    """Every acknowledged claim moved its providers, also those that shared a transaction."""
+    generations = dict(database.rows(0, GENERATIONS))
+    claims = sum((crowd.acknowledged for crowd in crowds), Counter[str]())
+    for provider, count in claims.items():
+        # The inventory was written before them.
+        if generations[provider] < 1 + count:
+            history.violate(
+                f"{count} claims of {provider} were acknowledged, its generation is "
+                f"{generations[provider]}"
+            )
 
 
 def check_worker(worker: Worker, database: Database, history: History) -> None:

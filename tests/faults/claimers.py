@@ -7,7 +7,7 @@ and continues with new ones.
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from tests.faults.clients import Client, Unknown
 from tests.faults.cloud import HOST_NAMES, OWNER, STORAGE, TREE_CHILD, TREE_ROOT
@@ -21,6 +21,23 @@ CONSUMERS_EACH = 3
 SETTLE_SECONDS = 12.0
 
 Allocations = Mapping[str, Mapping[str, int]]  # provider UUID -> class -> amount
+
+
+class Uncertain(Protocol):
+    """Something of unknown outcome, that some consumers wanted."""
+
+    @property
+    def since(self) -> float: ...
+
+    @property
+    def before(self) -> Mapping[str, Allocations]: ...
+
+    @property
+    def after(self) -> Mapping[str, Allocations]: ...
+
+    def allows(self, held: Mapping[str, Allocations]) -> bool:
+        """Whether its consumers may hold this, once the outcome can no longer change."""
+        ...
 
 
 class UncertainWrite(NamedTuple):
@@ -51,7 +68,7 @@ class Claimer(Client):
     def __init__(self, name: str, workers: Sequence[Worker], history: History, seed: int) -> None:
         super().__init__(name, workers, history, seed)
         self.known: dict[str, tuple[Allocations, int | None]] = {}
-        self.uncertain_writes: list[UncertainWrite | UncertainPlacement] = []
+        self.uncertain_writes: list[Uncertain] = []
         self.abandoned: list[str] = []
         self._refill()
 
@@ -111,7 +128,7 @@ class Claimer(Client):
             return
         uncertain = self.uncertain_writes[0]
         held = {
-            consumer: _held(self.read("read", f"/allocations/{consumer}"))
+            consumer: held_by(self.read("read", f"/allocations/{consumer}"))
             for consumer in uncertain.after
         }
         if not uncertain.allows(held):
@@ -161,7 +178,7 @@ class Claimer(Client):
 
     def compare(self, consumer: str, seen: Any) -> None:
         held, generation = self.known[consumer]
-        found = _held(seen)
+        found = held_by(seen)
         if found != held or seen.get("consumer_generation") != generation:
             self.history.violate(
                 f"{self.name}: {consumer} holds {found} at {seen.get('consumer_generation')}, "
@@ -169,7 +186,7 @@ class Claimer(Client):
             )
 
 
-def _held(seen: Any) -> Allocations:
+def held_by(seen: Any) -> Allocations:
     return {key: value["resources"] for key, value in seen["allocations"].items()}
 
 
@@ -235,7 +252,7 @@ class Placer(Claimer):
 
     def record_placements(self, body: Any, placements: Any) -> None:
         for consumer, placed in placements.items():
-            self.known[consumer] = _held(placed), 1
+            self.known[consumer] = held_by(placed), 1
         hosts = [host for placed in placements.values() for host in placed["allocations"]]
         if placements.keys() != body["consumers"].keys():
             self.history.violate(f"{self.name}: placed {placements}, asked for {body}")

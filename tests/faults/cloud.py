@@ -18,11 +18,21 @@ HOST_VCPUS = 10
 MEMORY_MIN = 1000
 STORAGE_DISK = 120
 TREE_VCPUS = 8
+CROWDS = 2
+CROWD_PCPUS = 10
 
 
 HOST_NAMES = [f"host{number}" for number in range(HOSTS)]
 STORAGE, TREE_ROOT, TREE_CHILD, WANDERER = "storage", "tree", "tree-child", "wanderer"
-NAMES = [*HOST_NAMES, STORAGE, TREE_ROOT, TREE_CHILD, WANDERER]
+
+
+def crowd_provider(number: int) -> str:
+    """The provider that one crowd alone claims."""
+    return f"crowd{number}"
+
+
+CROWD_NAMES = [crowd_provider(number) for number in range(CROWDS)]
+NAMES = [*HOST_NAMES, STORAGE, TREE_ROOT, TREE_CHILD, WANDERER, *CROWD_NAMES]
 
 
 def build(url: str) -> None:
@@ -37,6 +47,9 @@ def build(url: str) -> None:
         _provider(client, TREE_CHILD, TREE_ROOT)
         _set_inventories(client, TREE_ROOT, VCPU=TREE_VCPUS)
         _provider(client, WANDERER, HOST_NAMES[0])
+        for name in CROWD_NAMES:
+            _provider(client, name)
+            _set_inventories(client, name, PCPU=CROWD_PCPUS)
         # What hostile clients search. No honest client wants anything of these classes.
         world.load(world.build(*device_tree(), *puzzle_tree()), client)
 

@@ -31,6 +31,7 @@ class History:
         self.events: list[Event] = []
         self.faults: list[tuple[float, str]] = []
         self.violations: list[str] = []
+        self.batches: Counter[str] = Counter()  # what became of claims that shared a transaction
         self._seen: set[str] = set()
 
     def now(self) -> float:
@@ -76,5 +77,6 @@ class History:
             "hostile": dict(Counter(f"{e.verb} {e.status or e.outcome}" for e in hostile)),
             "faults": len(self.faults),
             "by fault": dict(Counter(what.split(" ")[0] for _, what in self.faults)),
+            "batches": dict(self.batches),
             "violations": len(self.violations),
         }

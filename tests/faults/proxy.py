@@ -2,14 +2,45 @@
 
 import contextlib
 import random
+import re
 import socket
 import threading
 import time
+from collections import Counter
 from types import TracebackType
 from typing import Self
 
 CHUNK_SIZE = 65536
 CUT_SHARE = 0.3
+# Of batches, which are fewer. A claim that was left out of one goes its own way.
+BATCH_CUT_SHARE = 0.8
+# How long the server may go on after its first answer, before it notices the cut. A batch has
+# several statements there, of which the last one is COMMIT.
+GO_ON_SECONDS_MAX = 0.05
+
+# A batch on PostgreSQL is one statement (`tables/new_claims.py`): it is executed at once, or
+# prepared under a name and executed by that name from then on.
+_PARSE = re.compile(rb"P.{4}([^\0]*)\0\s*WITH moved([^\0]*)\0", re.DOTALL)
+_BIND = re.compile(rb"B.{4}\0([^\0]+)\0", re.DOTALL)
+_ANNOUNCES = b"roost_writers"
+
+
+class _Transactions:
+    """Recognises what commits among the bytes that a service sends over one connection."""
+
+    def __init__(self) -> None:
+        self._prepared: set[bytes] = set()
+
+    def is_batch(self, chunk: bytes) -> bool:
+        """Whether it executes a batch of claims, COMMIT included."""
+        if b"START TRANSACTION" in chunk and b"COMMIT" in chunk:
+            return True
+        for name, text in _PARSE.findall(chunk):
+            if _ANNOUNCES in text:
+                if not name:
+                    return True
+                self._prepared.add(name)
+        return not self._prepared.isdisjoint(_BIND.findall(chunk))
 
 
 class Proxy:
@@ -23,6 +54,7 @@ class Proxy:
         self._is_cut = False
         self._delay_seconds = 0.0
         self._cut_at_commit: str | None = None  # "before" or "after"
+        self.cut_batches: Counter[str] = Counter()  # by the moment
 
     def __enter__(self) -> Self:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=100)
@@ -62,9 +94,9 @@ class Proxy:
         """Break some connections before a COMMIT gets through, or before its answer does."""
         self._cut_at_commit = moment
 
-    def _chosen(self) -> bool:
+    def _chosen(self, is_batch: bool) -> bool:
         # Some must get through, or a client would never make progress.
-        return self._random.random() < CUT_SHARE
+        return self._random.random() < (BATCH_CUT_SHARE if is_batch else CUT_SHARE)
 
     # -- forwarding ----------------------------------------------------------------------------
 
@@ -100,17 +132,24 @@ class Proxy:
         committing: threading.Event,
         is_answer: bool,
     ) -> None:
+        transactions = _Transactions()
         with contextlib.suppress(OSError):
             while chunk := source.recv(CHUNK_SIZE):
                 if self._delay_seconds:
                     time.sleep(self._delay_seconds)
                 if is_answer:
                     if committing.is_set():
+                        time.sleep(self._random.uniform(0, GO_ON_SECONDS_MAX))
                         break
-                elif b"COMMIT" in chunk and self._cut_at_commit is not None and self._chosen():
-                    if self._cut_at_commit == "before":
-                        break
-                    committing.set()
+                else:
+                    is_batch = transactions.is_batch(chunk)
+                    if is_batch or b"COMMIT" in chunk:
+                        moment = self._cut_at_commit
+                        if moment is not None and self._chosen(is_batch):
+                            self.cut_batches[moment] += is_batch
+                            if moment == "before":
+                                break
+                            committing.set()
                 sink.sendall(chunk)
         for end in (source, sink):
             _close(end)

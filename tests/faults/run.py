@@ -6,9 +6,10 @@ import time
 from pathlib import Path
 
 from tests.faults import cloud
-from tests.faults.checks import Sampler, check_all
+from tests.faults.checks import Sampler, check_all, check_generations, check_log
 from tests.faults.claimers import SETTLE_SECONDS, Claimer, Placer
 from tests.faults.clients import Client, ClientThread
+from tests.faults.crowds import crowds
 from tests.faults.databases import Database
 from tests.faults.history import History
 from tests.faults.hostile_clients import hostile_clients
@@ -49,6 +50,8 @@ def run(
         cloud.build(workers[0].url)
         claimers = [Claimer(f"claimer {n}", workers, history, seed) for n in range(CLAIMERS)]
         claimers += [Placer(f"placer {n}", workers, history, seed) for n in range(PLACERS)]
+        crowd = crowds(workers, history, seed)
+        claimers += crowd
         clients: list[Client] = [
             *claimers,
             *(InventoryWriter(host, workers, history, seed) for host in cloud.HOST_NAMES[:2]),
@@ -78,7 +81,11 @@ def run(
         for client in everybody:
             client.join()
         sampler.stop()
+        for worker in workers:
+            history.batches.update(worker.batches())
         if until_violated and history.violations:
+            for worker in workers:
+                check_log(worker, history)
             return history
         database.heal()
         nemesis.heal()
@@ -87,6 +94,7 @@ def run(
         if processes and processes != [worker.processes() for worker in workers]:
             history.violate("a process of a worker has ended")
         check_all(database, workers, claimers, history)
+        check_generations(database, crowd, history)
         if history.violations:
             print(*(f"worker {w.number}:\n{w.log_end()}" for w in workers), sep="\n")
     return history

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,6 +22,8 @@ LIMITS = {
     "OS_ROOST__SEARCH_SECONDS_MAX": "0.5",
     "OS_ROOST__BODY_SECONDS_MAX": "2",
 }
+# What a worker logs when the answer to a batch was lost.
+FINDING_OUT = "a claim failed, finding out whether it took place"
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -38,6 +41,7 @@ class Worker:
         self._broken = broken
         self._log = folder / f"worker{number}.log"
         self.fault_point = folder / f"fault-point{number}"
+        self._batches = folder / f"batches{number}"
         self._process: subprocess.Popen[bytes] | None = None
         self.starts = 0
 
@@ -66,8 +70,12 @@ class Worker:
             "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [path])]),
             **LIMITS,
             "ROOST_FAULT_POINT": str(self.fault_point),
+            "ROOST_BATCHES": str(self._batches),
             "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "false" if self.starts else "true",
         }
+        if self.number % 2:
+            # Here claims are written at once, although others often want the same.
+            environment["ROOST_CONTENDED_SECONDS"] = "0"
         if self._broken is not None:
             environment["ROOST_BROKEN"] = self._broken
         with self._log.open("ab") as log:
@@ -98,6 +106,16 @@ class Worker:
     @property
     def log(self) -> str:
         return self._log.read_text(errors="replace")
+
+    def batches(self) -> Counter[str]:
+        """What all processes so far did with claims of new consumers."""
+        found = Counter({f"cut {moment}": n for moment, n in self.proxy.cut_batches.items()})
+        found["outcomes found out"] = self.log.count(FINDING_OUT)
+        lines = self._batches.read_text().splitlines() if self._batches.exists() else []
+        for kind, size in map(str.split, lines):
+            found[kind] += 1
+            found[f"{kind} of several"] += int(size) > 1
+        return found
 
     def processes(self) -> set[int]:
         """The ids of the processes that serve."""

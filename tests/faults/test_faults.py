@@ -28,6 +28,7 @@ def test_no_acknowledged_write_is_lost(kind: str) -> None:
     assert summary["ok"] > 100
     assert summary["faults"] > 3
     assert all_kinds_happened(summary)
+    assert claims_shared_transactions(summary)
 
 
 def test_hostile_clients_stop_nobody() -> None:
@@ -55,9 +56,23 @@ def all_kinds_happened(summary: dict[str, Any]) -> bool:
     return all(kind.verb in happened for kind in HOSTILE_KINDS)
 
 
+def claims_shared_transactions(summary: dict[str, Any]) -> bool:
+    return summary["batches"]["commits of several"] > 0 and summary["batches"]["at-once"] > 0
+
+
 @pytest.mark.parametrize(
     ("broken", "only"),
-    [("guard", None), ("feed", "commit_late"), ("commit", "cut_at_commit")],
+    [
+        ("guard", None),
+        ("feed", "commit_late"),
+        ("commit", "cut_at_commit"),
+        ("batch-guard", "slow_wire"),
+        ("batch-commit", "cut_at_commit"),
+        ("dropped-claim", "slow_wire"),
+        ("early-answer", "die_at_commit"),
+        ("loser", "slow_wire"),
+        ("sum", "slow_wire"),
+    ],
 )
 def test_a_defect_is_noticed(broken: str, only: str | None) -> None:
     with serve("postgresql") as database:

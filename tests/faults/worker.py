@@ -2,53 +2,130 @@
 
 Run as `python -m tests.faults.worker --port ... --database ...`. ROOST_FAULT_POINT names a file. If
 it contains "before" or "after", the process kills itself just before, or just after, its next
-COMMIT; if it contains "late", that COMMIT is delayed. ROOST_BROKEN names a defect to build in, to
-show that the fault test notices it.
+COMMIT; if it contains "late", that COMMIT is delayed. ROOST_BATCHES names a file that gets a line
+for each COMMIT of claims of new consumers: how it was done, and how many claims it was for.
+ROOST_CONTENDED_SECONDS sets for how long a process that lost a race locks providers first.
+ROOST_BROKEN names a defect to build in, to show that the fault test notices it.
 """
 
 import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import Connection
+
 from roost.cli.main import roost as program
+from roost.operations.claiming import claim
 from roost.server import worker
 from roost.server.front import Front
+from roost.service import contention
+from roost.store import claim_writer
+from roost.store.connection.statements import Write
 from roost.store.feed import writer
 from tests.faults.breaks import BREAKS
 
 LATE_SECONDS = 0.3
 
 
-def install_fault_point() -> None:
-    path = Path(os.environ["ROOST_FAULT_POINT"])
+class FaultPoint:
+    """A file that says what is to happen at the next COMMIT."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> str:
+        return self._path.read_text().strip() if self._path.exists() else ""
+
+    def clear(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+    def die(self) -> None:
+        self.clear()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def install_fault_point(point: FaultPoint) -> None:
+    """Let transactions that end with a COMMIT of their own meet the fault point."""
     original = writer.Writer._commit
 
     def commit(self: Any, *arguments: Any) -> None:
-        moment = path.read_text().strip() if path.exists() else ""
+        moment = point.read()
         if moment == "before":
-            _die(path)
+            point.die()
         if moment == "late":
-            path.unlink(missing_ok=True)
+            point.clear()
             time.sleep(LATE_SECONDS)
         original(self, *arguments)
         if moment == "after":
-            _die(path)
+            point.die()
 
     writer.Writer._commit = commit  # type: ignore[method-assign]
 
 
-def _die(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    os.kill(os.getpid(), signal.SIGKILL)
+def install_batch_fault_point(point: FaultPoint) -> None:
+    """Let claims that are written and committed in one step meet it too."""
+    original = claim_writer.send
+
+    def send(connection: Connection, writes: Sequence[Write]) -> None:
+        moment = point.read()
+        if moment == "before":
+            point.die()
+        if moment == "late":
+            point.clear()
+            send_late(connection, writes)
+        else:
+            original(connection, writes)
+        if moment == "after":
+            point.die()
+
+    def send_late(connection: Connection, writes: Sequence[Write]) -> None:
+        """Everything is written, and nobody sees it yet."""
+        if connection.dialect.name == "mysql":
+            *rows, commit = writes
+            original(connection, [*rows, Write(f"DO SLEEP({LATE_SECONDS})"), commit])
+        else:
+            connection.exec_driver_sql("BEGIN")
+            original(connection, writes)
+            time.sleep(LATE_SECONDS)
+            connection.exec_driver_sql("COMMIT")
+
+    claim_writer.send = send
+
+
+def count_batches(path: Path) -> None:
+    at_once, all_batches = claim_writer.ClaimWriter.write, claim._Batch._count_written
+
+    def count(kind: str, size: int) -> None:
+        with path.open("a") as file:
+            file.write(f"{kind} {size}\n")
+
+    def write_at_once(self: Any, claims: Any, record: Any) -> None:
+        at_once(self, claims, record)
+        count("at-once", max(len(record.claims), 1))
+
+    def count_written(self: Any, judged: Any) -> None:
+        all_batches(self, judged)
+        if judged.accepted:
+            count("commits", len(judged.accepted))
+
+    claim_writer.ClaimWriter.write = write_at_once  # type: ignore[method-assign]
+    claim._Batch._count_written = count_written  # type: ignore[method-assign]
 
 
 def prepare() -> None:
     """Runs in the process that serves, since changes in its parent do not reach it."""
-    if "ROOST_FAULT_POINT" in os.environ:
-        install_fault_point()
+    if path := os.environ.get("ROOST_FAULT_POINT"):
+        point = FaultPoint(Path(path))
+        install_fault_point(point)
+        install_batch_fault_point(point)
+    if seconds := os.environ.get("ROOST_CONTENDED_SECONDS"):
+        contention.CONTENDED_SECONDS = float(seconds)
+    if path := os.environ.get("ROOST_BATCHES"):
+        count_batches(Path(path))
     if broken := os.environ.get("ROOST_BROKEN"):
         BREAKS[broken]()
 
