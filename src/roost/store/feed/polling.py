@@ -1,5 +1,6 @@
 """Polling the change feed at the lowest possible cost: it happens before every answer."""
 
+import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +21,11 @@ NEW_RECORDS_MAX = 1024
 _Row = TypeVar("_Row")
 
 _POSITION_TEXT = "SELECT id, sequence FROM roost_writers"
+# The same as one value, of eight bytes for each number: PostgreSQL makes it in less time than a
+# client takes to read the rows one by one.
+_POSITION_BYTES_TEXT = (
+    b"SELECT string_agg(int8send(id) || int8send(sequence), ''::bytea) FROM roost_writers"
+)
 # Its name among the prepared statements of the connection. psycopg gives its own another prefix.
 _POSITION_NAME = b"roost_position"
 _RECORDS_TEXT = (
@@ -160,23 +166,22 @@ def _prepare_position(connection: Any) -> Callable[[], list[tuple[int, int]]]:
     from psycopg.pq import ExecStatus, Format
 
     libpq = connection.pgconn
-    is_prepared = connection.prepare_threshold is not None
-    if is_prepared:
-        libpq.prepare(_POSITION_NAME, _POSITION_TEXT.encode())
+    is_prepared = (
+        connection.prepare_threshold is not None
+        and libpq.prepare(_POSITION_NAME, _POSITION_BYTES_TEXT).status == ExecStatus.COMMAND_OK
+    )
 
     def ask() -> list[tuple[int, int]]:
         if is_prepared:
             result = libpq.exec_prepared(_POSITION_NAME, None, None, Format.BINARY)
         else:
             # Through a proxy that cannot prepare statements.
-            result = libpq.exec_params(_POSITION_TEXT.encode(), None, None, None, Format.BINARY)
+            result = libpq.exec_params(_POSITION_BYTES_TEXT, None, None, None, Format.BINARY)
         if result.status != ExecStatus.TUPLES_OK:
             raise ConnectionError(result.error_message)
-        value = result.get_value
-        return [
-            (int.from_bytes(value(row, 0)), int.from_bytes(value(row, 1)))
-            for row in range(result.ntuples)
-        ]
+        # None if there are no writers.
+        numbers = result.get_value(0, 0) or b""
+        return list(struct.iter_unpack(">qq", numbers))
 
     return ask
 
