@@ -12,7 +12,7 @@ from roost.search.budget import Budget
 from roost.search.find import find
 from roost.search.index.advance import advance
 from roost.search.index.index import Index
-from roost.search.pages import BLOCK_MIN, BLOCKS_MAX, WAYS_AT_FIRST
+from roost.search.ordered.pages import BLOCK_MIN, BLOCKS_MAX, WAYS_AT_FIRST
 from roost.search.split.search import SplitSearch
 from roost.search.tree_options import RANGE_MIN
 from tests.support.world import build, provider, rows

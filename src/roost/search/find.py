@@ -8,8 +8,7 @@
 4. *Combine*: ways to fill all slots of a tree, as far as the constraints between slots allow
    (`combine.py`, `constraints.py`). They are made lazily, because there may be millions of them.
    Trees with very many are decided and searched with more care (`hard/`).
-5. *Order*: trees take turns, as they come or in an order that the client asks for (`order.py`,
-   `pages.py`).
+5. *Order*: trees take turns, as they come or in an order that the client asks for (`ordered/`).
 6. *Answer*: each candidate once, and the providers that it names (`answer.py`).
 
 All of it has a budget (`budget.py`). A search that uses it up gives what it has found by then.
@@ -32,8 +31,8 @@ from roost.search.index.columns import Integers
 from roost.search.index.index import Index
 from roost.search.match import EMPTY, GroupMatcher
 from roost.search.options import Options
-from roost.search.order import trees_in_order
-from roost.search.pages import OrderedWays
+from roost.search.ordered.order import trees_in_order
+from roost.search.ordered.pages import OrderedWays
 from roost.search.request_constraints import RequestConstraints
 from roost.search.split.search import SplitSearch
 from roost.search.tree_options import TreeOptions

@@ -12,7 +12,7 @@ from roost.search.budget import Budget, GaveUp
 from roost.search.index.columns import Integers, Mask
 from roost.search.index.index import Index
 from roost.search.match import RootTest
-from roost.search.order import trees_in_order
+from roost.search.ordered.order import trees_in_order
 from roost.search.split.answer import SplitAnswer, SplitWay, amounts_of
 from roost.search.split.pieces import SplitKind
 from roost.search.split.request import SplitRequest

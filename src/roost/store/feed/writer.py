@@ -13,20 +13,14 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from datetime import datetime
 
 from oslo_db import exception as driver  # type: ignore[import-untyped]
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Delete,
-    and_,
     bindparam,
     delete,
     false,
-    insert,
-    literal_column,
-    or_,
     select,
     update,
 )
@@ -36,7 +30,8 @@ from roost.errors import Unavailable
 from roost.store.change_record import Announcement, ChangeRecord, encode
 from roost.store.connection.database import Database
 from roost.store.connection.driver_errors import RETRYABLE, LostRace, LostWriter
-from roost.store.connection.statements import Prepared, PreparedInsert, Write, send
+from roost.store.connection.statements import Prepared, send
+from roost.store.feed.registration import add_writer, current_time, insert_record
 from roost.store.schema import roost_changes, roost_writers
 
 LOG = logging.getLogger(__name__)
@@ -45,46 +40,17 @@ LOG = logging.getLogger(__name__)
 KEPT_RECORDS = 8192
 TRIM_INTERVAL = 1024
 
-# A writer that wrote nothing for so long is considered dead, and its row is removed. A mistake is
-# harmless: a process that finds its row missing registers again.
-IDLE_SECONDS_MAX = 24 * 60 * 60
-
 # How many of its own records a process remembers, to avoid reading them back.
 REMEMBERED_RECORDS = 1024
 # Those of large batches are large. This many entries of all of them take some megabytes.
 REMEMBERED_ENTRIES = 65_536
 
-# An id must survive JSON parsers that know only doubles.
-_ID_BITS = 53
-
 _REGISTER_ATTEMPTS = 10
 _RESOLVE_ATTEMPTS = 6
 _RESOLVE_PAUSE_SECONDS = 0.5
 
-# The clock of the database, in UTC: the clocks of processes may differ.
-_NOW = {
-    "sqlite": "CURRENT_TIMESTAMP",
-    "postgresql": "timezone('utc', now())",
-    "mysql": "UTC_TIMESTAMP()",
-}
-_IDLE_SINCE = {
-    "sqlite": f"datetime(CURRENT_TIMESTAMP, '-{IDLE_SECONDS_MAX} seconds')",
-    "postgresql": f"timezone('utc', now()) - interval '{IDLE_SECONDS_MAX} seconds'",
-    "mysql": f"UTC_TIMESTAMP() - INTERVAL {IDLE_SECONDS_MAX} SECOND",
-}
-
-_INSERT_RECORD = PreparedInsert(roost_changes, ["writer_id", "sequence", "record"])
-
 # A database that is read-only refuses it all the same.
 _NO_UPDATE = update(roost_writers).where(false()).values(sequence=0)
-
-
-def _insert_record(
-    connection: Connection, writer_id: int, sequence: int, record: ChangeRecord
-) -> Write:
-    values = {"writer_id": writer_id, "sequence": sequence, "record": encode(record)}
-    [write] = _INSERT_RECORD.writes(connection.dialect, [values])
-    return write
 
 
 def _old_records(writer_id: int, sequence: int) -> Delete:
@@ -100,7 +66,6 @@ class Writer:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._now: ColumnElement[datetime] = literal_column(_NOW[database.dialect])
         # Built once: building a statement costs as much as running it.
         self._advance_row = Prepared(
             update(roost_writers)
@@ -108,9 +73,8 @@ class Writer:
                 roost_writers.c.id == bindparam("writer"),
                 roost_writers.c.sequence == bindparam("before"),
             )
-            .values(sequence=bindparam("after"), updated_at=self._now)
+            .values(sequence=bindparam("after"), updated_at=current_time(database.dialect))
         )
-        self._idle_since: ColumnElement[datetime] = literal_column(_IDLE_SINCE[database.dialect])
         self.reset()
 
     def reset(self) -> None:
@@ -148,53 +112,12 @@ class Writer:
                     time.sleep(secrets.randbelow(50) / 1000)
 
     def _register(self) -> None:
-        writer_id = secrets.randbits(_ID_BITS)
         with self._database.write() as connection:
-            idle = [
-                (row.id, row.sequence)
-                for row in connection.execute(
-                    select(roost_writers.c.id, roost_writers.c.sequence)
-                    .where(roost_writers.c.updated_at < self._idle_since)
-                    # The next registration removes the others.
-                    .limit(500)
-                )
-            ]
-            sequence = 1 if idle else 0
-            connection.execute(
-                insert(roost_writers).values(
-                    id=writer_id,
-                    token=str(uuid.uuid4()),
-                    sequence=sequence,
-                    updated_at=self._now,
-                )
-            )
-            if idle:
-                self._remove(connection, idle)
-                removal = ChangeRecord(removed_writers=idle)
-                send(connection, [_insert_record(connection, writer_id, sequence, removal)])
+            writer_id, sequence = add_writer(connection)
             connection.commit()
         self._sequence = sequence
         self.last_deletion = 0
         self.id = writer_id
-
-    def _remove(self, connection: Connection, idle: list[tuple[int, int]]) -> None:
-        # Guarded by the sequence number: a writer that commits at this moment keeps its row. The
-        # record names the last number, from which readers learn whether they know every record.
-        removed = connection.execute(
-            delete(roost_writers).where(
-                or_(
-                    *(
-                        and_(roost_writers.c.id == id, roost_writers.c.sequence == sequence)
-                        for id, sequence in idle
-                    )
-                )
-            )
-        ).rowcount
-        if removed != len(idle):
-            raise LostRace("a writer that was considered dead wrote something")
-        connection.execute(
-            delete(roost_changes).where(roost_changes.c.writer_id.in_([id for id, _ in idle]))
-        )
 
     def check(self) -> None:
         """Raise `Unavailable` if the database refuses writes."""
@@ -217,9 +140,7 @@ class Writer:
             self._sequence = sequence
             self._remember(writer_id, sequence, record)
 
-    def commit_at_once(
-        self, record: ChangeRecord, execute: Callable[[Announcement], None]
-    ) -> None:
+    def commit_at_once(self, record: ChangeRecord, execute: Callable[[Announcement], None]) -> None:
         """Let `execute` do a whole transaction, its COMMIT and this announcement included.
 
         Whoever waits for locks of the database in there makes all others wait who commit by this
@@ -297,7 +218,7 @@ class Writer:
             send(
                 connection,
                 [
-                    _insert_record(connection, writer_id, sequence, record),
+                    insert_record(connection, writer_id, sequence, record),
                     self._advance_row.write(
                         connection.dialect,
                         {"writer": writer_id, "before": sequence - 1, "after": sequence},

@@ -14,8 +14,8 @@ from roost.search.budget import Budget
 from roost.search.index.columns import Integers
 from roost.search.index.index import Index
 from roost.search.index.sorted_trees import Key, Ranks
-from roost.search.kept_order import Demands, KeptOrder, sorted_by_uuid
 from roost.search.match import Slot
+from roost.search.ordered.kept_order import Demands, KeptOrder, sorted_by_uuid
 
 # How many of the shuffled trees are sorted first, and for how many ranks are computed at once.
 SHUFFLED_FIRST = 64

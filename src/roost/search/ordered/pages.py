@@ -23,8 +23,8 @@ from roost.search.index.columns import Integers
 from roost.search.index.sorted_trees import Key, Ranks
 from roost.search.match import EMPTY
 from roost.search.options import Options
-from roost.search.order import TreesInOrder
-from roost.search.tree_block import TreeBlock
+from roost.search.ordered.order import TreesInOrder
+from roost.search.ordered.tree_block import TreeBlock
 from roost.search.tree_options import TreeOptions
 
 # Ways that are made and checked at once: few at first, since a page may want no more, then more.
