@@ -1,6 +1,7 @@
 """Defects that can be built into roost, to show that the fault test notices them."""
 
 import contextlib
+import functools
 import threading
 from typing import Any
 
@@ -34,7 +35,13 @@ def break_guard() -> None:
 
 def break_commit() -> None:
     """A COMMIT without an answer is repeated, whether or not it took place."""
-    writer.Writer._took_place = lambda *_: False  # type: ignore[method-assign,assignment]
+    writer.Writer._took_place = _never_took_place  # type: ignore[method-assign]
+
+
+def _never_took_place(self: writer.Writer, *_: Any) -> bool:
+    # Its number is used up if it did take place.
+    self.forget()
+    return False
 
 
 # ---------------------------------------------------------------------------------------------
@@ -65,7 +72,7 @@ def break_batch_commit() -> None:
 
     def create(self: Any, *arguments: Any) -> None:
         original(self, *arguments)
-        self.feed_writer._took_place = lambda *_: False
+        self.feed_writer._took_place = functools.partial(_never_took_place, self.feed_writer)
 
     claim_writer.ClaimWriter.__init__ = create  # type: ignore[method-assign]
 

@@ -38,20 +38,24 @@ NAMES = [*HOST_NAMES, STORAGE, TREE_ROOT, TREE_CHILD, WANDERER, *CROWD_NAMES]
 def build(url: str) -> None:
     """Create the cloud through one worker."""
     with httpx.Client(base_url=url, headers=SERVICE_HEADERS, timeout=30) as client:
-        for name in HOST_NAMES:
-            _provider(client, name)
-            _set_inventories(client, name, VCPU=HOST_VCPUS, MEMORY_MB=MEMORY_MIN)
-        _provider(client, STORAGE)
-        _set_inventories(client, STORAGE, DISK_GB=STORAGE_DISK)
-        _provider(client, TREE_ROOT)
-        _provider(client, TREE_CHILD, TREE_ROOT)
-        _set_inventories(client, TREE_ROOT, VCPU=TREE_VCPUS)
-        _provider(client, WANDERER, HOST_NAMES[0])
-        for name in CROWD_NAMES:
-            _provider(client, name)
-            _set_inventories(client, name, PCPU=CROWD_PCPUS)
-        # What hostile clients search. No honest client wants anything of these classes.
-        world.load(world.build(*device_tree(), *puzzle_tree()), client)
+        build_with(client)
+
+
+def build_with(client: httpx.Client) -> None:
+    for name in HOST_NAMES:
+        _provider(client, name)
+        _set_inventories(client, name, VCPU=HOST_VCPUS, MEMORY_MB=MEMORY_MIN)
+    _provider(client, STORAGE)
+    _set_inventories(client, STORAGE, DISK_GB=STORAGE_DISK)
+    _provider(client, TREE_ROOT)
+    _provider(client, TREE_CHILD, TREE_ROOT)
+    _set_inventories(client, TREE_ROOT, VCPU=TREE_VCPUS)
+    _provider(client, WANDERER, HOST_NAMES[0])
+    for name in CROWD_NAMES:
+        _provider(client, name)
+        _set_inventories(client, name, PCPU=CROWD_PCPUS)
+    # What hostile clients search. No honest client wants anything of these classes.
+    world.load(world.build(*device_tree(), *puzzle_tree()), client)
 
 
 def _send(client: httpx.Client, method: str, path: str, body: Any) -> None:

@@ -30,7 +30,7 @@ from roost.operations.claiming.judgement import (
 from roost.operations.state_readers import ProviderSnapshot, advance_snapshots, creates_consumer
 from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store.connection.driver_errors import LostRace, RowExists
+from roost.store.connection.driver_errors import LostRace, OutcomeUnknown, RowExists
 from roost.store.feed.positions import FeedPosition
 from roost.store.tables.catalog import is_standard_class
 from roost.store.tables.consumer_references import References
@@ -54,12 +54,23 @@ class Outcome(enum.Enum):
     LEFT_OUT = enum.auto()  # nothing was written: the claim goes its own way
     NO_ROOM = enum.auto()  # left out because it does not fit by the index, which may be stale
     EXISTS = enum.auto()  # left out because one of its consumers exists already
+    UNKNOWN = enum.auto()  # perhaps written: if it went its own way, it would meet itself
 
 
 def claim_new(roost: Roost, changes: Sequence[ConsumerChange]) -> Outcome:
-    """Claim for consumers that do not exist yet, together with what others claim now."""
+    """Claim for consumers that do not exist yet, together with what others claim now.
+
+    Raises `OutcomeUnknown` if nobody can tell what became of it.
+    """
     if not all(map(_may_share, changes)):
         return Outcome.LEFT_OUT
+    outcome = _claim_new(roost, changes)
+    if outcome is Outcome.UNKNOWN:
+        raise OutcomeUnknown
+    return outcome
+
+
+def _claim_new(roost: Roost, changes: Sequence[ConsumerChange]) -> Outcome:
     if len(changes) <= SMALL_MAX:
         outcome = roost.claim_queue.run(changes, lambda claims: write_batch(roost, claims))
         return Outcome.LEFT_OUT if outcome is None else outcome
@@ -93,6 +104,9 @@ def write_batch(
         except LostRace:
             (metrics.RETRY_RACE if batch.locks else metrics.RETRY_PROPOSAL).inc()
             batch.lock_from_now_on()
+        except OutcomeUnknown:
+            batch.leave_unknown()
+            break
         except RoostError:
             # The database cannot be reached, or one of them has a text that it cannot store.
             break
@@ -112,6 +126,7 @@ class _Batch:
         self._written: set[int] = set()  # by identity
         self._without_room: set[int] = set()
         self._existing: set[int] = set()
+        self._unknown: set[int] = set()
         self.locks = roost.contention.includes_any(named_providers(claims)) or (
             roost.contention.loses_batches
         )
@@ -123,6 +138,8 @@ class _Batch:
     def _outcome(self, claim: Claim) -> Outcome:
         if id(claim) in self._written:
             return Outcome.WRITTEN
+        if id(claim) in self._unknown:
+            return Outcome.UNKNOWN
         if id(claim) in self._existing:
             return Outcome.EXISTS
         return Outcome.NO_ROOM if id(claim) in self._without_room else Outcome.LEFT_OUT
@@ -130,6 +147,10 @@ class _Batch:
     def lock_from_now_on(self) -> None:
         self.locks = True
         self._roost.contention.record_lost_batch()
+
+    def leave_unknown(self) -> None:
+        """Those that fitted may have been written, or not."""
+        self._unknown = {id(claim) for claim in self.remaining} - self._without_room
 
     def leave_out_existing(self) -> None:
         """Leave out claims of which a consumer exists."""

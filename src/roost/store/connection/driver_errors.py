@@ -32,6 +32,16 @@ class ConnectionLost(Unavailable):
         super().__init__(f"The database cannot be reached, or written: {error}")
 
 
+class OutcomeUnknown(Unavailable):
+    """The connection broke during COMMIT. The write may have taken place: do not repeat it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The connection to the database was lost during COMMIT, and whether the write took "
+            "place could not be found out."
+        )
+
+
 class LostWriter(driver.DBDeadlock):  # type: ignore[misc]
     """The row of this process in `roost_writers` is missing, or has another number."""
 

@@ -26,10 +26,9 @@ from sqlalchemy import (
 )
 from sqlalchemy import exc as sql
 
-from roost.errors import Unavailable
 from roost.store.change_record import Announcement, ChangeRecord, encode
 from roost.store.connection.database import Database
-from roost.store.connection.driver_errors import RETRYABLE, LostRace, LostWriter
+from roost.store.connection.driver_errors import RETRYABLE, LostRace, LostWriter, OutcomeUnknown
 from roost.store.connection.statements import Prepared, send
 from roost.store.feed.registration import add_writer, current_time, insert_record
 from roost.store.schema import roost_changes, roost_writers
@@ -281,7 +280,4 @@ class Writer:
                 return True
             break
         self.forget()
-        raise Unavailable(
-            "The connection to the database was lost during COMMIT, and whether the write took "
-            "place could not be found out."
-        )
+        raise OutcomeUnknown
