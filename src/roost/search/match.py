@@ -271,10 +271,8 @@ def fits_mask(column: ClassColumn, where: slice | Integers, amount: int) -> Mask
     if amount > INTEGER_MAX:
         # More than any max_unit, and more than some columns can compute with.
         return np.zeros(len(column.row[where]), dtype=np.bool_)
-    fitting: Mask = (
-        (amount <= column.capacity[where] - column.used[where])
-        & (column.min_unit[where] <= amount)
-        & (column.max_unit[where] >= amount)
-        & (amount % column.step_size[where] == 0)
-    )
+    fitting: Mask = column.capacity[where] - column.used[where] >= amount
+    fitting &= column.min_unit[where] <= amount
+    fitting &= column.max_unit[where] >= amount
+    fitting &= amount % column.step_size[where] == 0
     return fitting

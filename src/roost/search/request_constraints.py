@@ -164,7 +164,7 @@ class RequestConstraints:
             for class_id, amount in slot.demands.items():
                 amounts.setdefault(class_id, {})[number] = amount
         for class_id, by_slot in amounts.items():
-            if not self._all_differ(list(by_slot)):
+            if len(by_slot) > 1 and not self._all_differ(list(by_slot)):
                 yield JointCapacity(Room(self.index, class_id), list(by_slot), by_slot)
 
     def _same_subtrees(self) -> Iterator[SameSubtree]:

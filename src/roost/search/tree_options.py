@@ -19,6 +19,8 @@ RANGE_MIN = 512
 RANGE_MAX = 65536
 # How many rows to examine first for each candidate wanted: a few trees.
 ROWS_PER_CANDIDATE = 16
+# The options of so few trees are searched for among those that were found.
+TREES_FEW = 64
 
 
 class TreeOptions:
@@ -74,8 +76,21 @@ class TreeOptions:
             # A trait that one of several providers must have rules out no provider alone, but it
             # rules out a tree in which no option has it.
             roots = self._trees_with_traits(roots, local, first, end)
-            if len(roots):
-                yield self._options(roots, local, first, end)
+            for some in self._parts(roots):
+                yield self._options(some, local, first, end)
+
+    def _parts(self, roots: Integers) -> Iterator[Integers]:
+        """First as many trees as are wanted, then the others: most often the first are enough."""
+        if self.random is not None:
+            numbers = list(range(len(roots)))
+            self.random.shuffle(numbers)
+            roots = roots[numbers]
+        wanted = len(roots) if self.limit is None else self.limit
+        if 2 * wanted < len(roots):
+            yield roots[:wanted]
+            roots = roots[wanted:]
+        if len(roots):
+            yield roots
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
         """Ranges of rows that hold whole trees."""
@@ -154,10 +169,6 @@ class TreeOptions:
         return able | holding[roots - first]
 
     def _options(self, roots: Integers, local: list[Integers], first: int, end: int) -> Options:
-        if self.random is not None:
-            numbers = list(range(len(roots)))
-            self.random.shuffle(numbers)
-            roots = roots[numbers]
         ends = self.index.rows.last[roots] + 1
         flat: list[Integers] = []
         start: list[Integers] = []
@@ -168,12 +179,16 @@ class TreeOptions:
                     each.append(each[self.same_as[number]])
                 continue
             self.budget.pass_over_rows(end - first)
-            # How many were found before each row: quicker than to search for every tree.
-            before = np.zeros(end - first + 1, dtype=np.int64)
-            before[found - first + 1] = 1
-            before = np.cumsum(before)
-            begins = before[roots - first]
-            counts = before[ends - first] - begins
+            if len(roots) <= TREES_FEW:
+                begins = found.searchsorted(roots)
+                counts = found.searchsorted(ends) - begins
+            else:
+                # How many were found before each row: quicker than to search for many trees.
+                before = np.zeros(end - first + 1, dtype=np.int64)
+                before[found - first + 1] = 1
+                before = before.cumsum()
+                begins = before[roots - first]
+                counts = before[ends - first] - begins
             if shared.reach is not None:
                 found, begins, counts = shared.appended(found, begins, counts, roots)
             flat.append(found)
