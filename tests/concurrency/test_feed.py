@@ -211,7 +211,8 @@ def test_idle_writers_are_removed_without_a_reload(open_roost: OpenRoost) -> Non
     late.store.load()
     follower.catch_up()
     assert follower.reloads == 1
-    assert len(follower.position) == 1
+    # On a server, a process has a second one for batches of claims.
+    assert len(follower.position) == (2 if late.store.writes_at_once else 1)
     # A writer whose row was removed registers again with its next write.
     ensure_trait(idle, name="CUSTOM_A")
     follower.catch_up()
