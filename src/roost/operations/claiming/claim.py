@@ -14,24 +14,26 @@ locked      Lock the providers, and bring the snapshots up to date from the chan
 """
 
 import enum
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+
+import msgspec
 
 from roost.errors import RoostError
 from roost.model import ConsumerChange
 from roost.observe import metrics
 from roost.operations.claiming.judgement import (
     Claim,
+    IndexedState,
     Judged,
     judge,
     named_providers,
     owner_names,
-    read_providers,
+    read_state,
 )
-from roost.operations.state_readers import ProviderSnapshot, advance_snapshots, creates_consumer
+from roost.operations.state_readers import advance_snapshots, creates_consumer
 from roost.service.service import Roost
 from roost.settings import Settings
 from roost.store.connection.driver_errors import LostRace, OutcomeUnknown, RowExists
-from roost.store.feed.positions import FeedPosition
 from roost.store.tables.catalog import is_standard_class
 from roost.store.tables.consumer_references import References
 from roost.store.transaction import Transaction
@@ -167,22 +169,13 @@ class _Batch:
 
     def attempt(self) -> None:
         """Judge the claims, and write those that fit. Raises if nothing was written."""
-        names = named_providers(self.remaining)
-        with self._roost.recent_index(allow_stale=False) as index:
-            if index is None:
-                return
-            position = index.position
-            providers = read_providers(index, names)
-            class_ids = {
-                name: class_id
-                for classes in names.values()
-                for name in classes
-                if (class_id := index.classes.ids.get(name)) is not None
-            }
+        state = self._read_state()
+        if state is None:
+            return
         # Renaming a custom class moves no generation, so the tables must confirm its name.
-        custom = {name for name, id in class_ids.items() if not is_standard_class(id)}
+        custom = {name for name, id in state.class_ids.items() if not is_standard_class(id)}
         if not (self.locks or self._is_large or custom) and self._roost.store.writes_at_once:
-            judged = self._judge(providers, class_ids)
+            judged = self._judge(state)
             references = self._known_references(judged)
             if references is not None:
                 if judged.accepted:
@@ -191,10 +184,13 @@ class _Batch:
                     )
                     self._count_written(judged)
                 return
-        judged = self._roost.attempt(
-            lambda tx: self._write(tx, position, providers, class_ids, custom)
-        )
+        judged = self._roost.attempt(lambda tx: self._write(tx, state, custom))
         self._count_written(judged)
+
+    def _read_state(self) -> IndexedState | None:
+        # Nothing of the index itself is kept: a write would have to copy what it changes.
+        with self._roost.recent_index(allow_stale=False) as index:
+            return None if index is None else read_state(index, named_providers(self.remaining))
 
     @property
     def _settings(self) -> Settings:
@@ -203,31 +199,28 @@ class _Batch:
     def _write(
         self,
         tx: Transaction,
-        position: FeedPosition,
-        providers: Mapping[str, ProviderSnapshot],
-        class_ids: Mapping[str, int],
+        state: IndexedState,
         custom: Collection[str],
     ) -> Judged:
         if self.locks:
             generations = tx.providers.lock_generations(
-                [each.state.id for each in providers.values()]
+                [each.state.id for each in state.providers.values()]
             )
-            providers = advance_snapshots(tx, providers, position, generations)
+            providers = advance_snapshots(tx, state.providers, state.position, generations)
+            state = msgspec.structs.replace(state, providers=providers)
         if custom:
             found = tx.classes.ids(custom)
-            if any(found[name] != class_ids[name] for name in custom):
+            if any(found[name] != state.class_ids[name] for name in custom):
                 raise LostRace("a resource class was renamed")
-        judged = self._judge(providers, class_ids)
+        judged = self._judge(state)
         if judged.accepted:
             names = self._reference_names(judged)
             references = tx.consumers.references(**names)
             tx.write_new_claims(judged.rows(references, self._settings), judged.record())
         return judged
 
-    def _judge(
-        self, providers: Mapping[str, ProviderSnapshot], class_ids: Mapping[str, int]
-    ) -> Judged:
-        judged = judge(self.remaining, providers, class_ids)
+    def _judge(self, state: IndexedState) -> Judged:
+        judged = judge(self.remaining, state)
         accepted = set(map(id, judged.accepted))
         self._without_room = {id(claim) for claim in self.remaining} - accepted
         return judged

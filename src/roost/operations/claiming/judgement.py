@@ -10,6 +10,7 @@ from roost.search.index.index import Index
 from roost.search.index.providers import IndexedInventory, inventory_of
 from roost.settings import Settings
 from roost.store.change_record import ChangeRecord
+from roost.store.feed.positions import FeedPosition
 from roost.store.tables.allocations import NewHolding
 from roost.store.tables.consumer_references import References
 from roost.store.tables.consumers import ConsumerRow
@@ -37,10 +38,27 @@ def named_providers(claims: Iterable[Claim]) -> dict[str, set[str]]:
     return names
 
 
-def read_providers(
+class IndexedState(Value, frozen=True, kw_only=True):
+    """What the index says of all that some claims name, and of which position that is."""
+
+    position: FeedPosition
+    providers: Mapping[str, ProviderSnapshot]  # by UUID
+    class_ids: Mapping[str, int]
+
+
+def read_state(index: Index, names: Mapping[str, Collection[str]]) -> IndexedState:
+    """As much as the index knows. `names` are the classes that each provider is asked for."""
+    class_ids = {name: index.classes.ids.get(name) for name in set().union(*names.values())}
+    return IndexedState(
+        position=index.position,
+        providers=_read_providers(index, names),
+        class_ids={name: id for name, id in class_ids.items() if id is not None},
+    )
+
+
+def _read_providers(
     index: Index, names: Mapping[str, Collection[str]]
 ) -> dict[str, ProviderSnapshot]:
-    """Those of the providers that the index knows, by UUID, with the classes that are asked for."""
     rows = {uuid: row for uuid in names if (row := index.row_of_uuid.get(uuid)) is not None}
     inventories: dict[str, dict[str, InventoryState]] = {uuid: {} for uuid in rows}
     wanted: dict[str, list[str]] = {}
@@ -76,8 +94,7 @@ class Judged(Value, frozen=True, kw_only=True):
     """The claims that fit together, and by how much each provider is moved by them."""
 
     accepted: Sequence[Claim]
-    providers: Mapping[str, ProviderSnapshot]
-    class_ids: Mapping[str, int]
+    state: IndexedState
 
     @property
     def changes(self) -> Iterable[ConsumerChange]:
@@ -89,11 +106,11 @@ class Judged(Value, frozen=True, kw_only=True):
         for claim in self.accepted:
             for uuid in _providers_of(claim):
                 steps[uuid] = steps.get(uuid, 0) + 1
-        moved = [(self.providers[uuid].state, step) for uuid, step in steps.items()]
+        moved = [(self.state.providers[uuid].state, step) for uuid, step in steps.items()]
         # Everybody touches the rows of providers in the order of their ids.
         moved.sort(key=lambda pair: pair[0].id)
-        ids = {uuid: self.providers[uuid].state.id for uuid in steps}
-        class_ids = self.class_ids
+        ids = {uuid: self.state.providers[uuid].state.id for uuid in steps}
+        class_ids = self.state.class_ids
         return NewClaims(
             moved=moved,
             consumers=[_row(change, references, settings) for change in self.changes],
@@ -120,14 +137,14 @@ class Judged(Value, frozen=True, kw_only=True):
             counts_before = len(generations), len(usage)
             amounts: dict[tuple[int, int], int] = {}
             for uuid in _providers_of(claim):
-                state = self.providers[uuid].state
+                state = self.state.providers[uuid].state
                 reached[uuid] = reached.get(uuid, state.generation) + 1
                 generations.append((state.id, reached[uuid]))
             for change in claim:
                 for uuid, resources in change.allocations.items():
-                    id = self.providers[uuid].state.id
+                    id = self.state.providers[uuid].state.id
                     for name, amount in resources.items():
-                        key = id, self.class_ids[name]
+                        key = id, self.state.class_ids[name]
                         amounts[key] = amounts.get(key, 0) + amount
             usage += [(id, class_id, amount) for (id, class_id), amount in amounts.items()]
             claims.append((len(generations) - counts_before[0], len(usage) - counts_before[1]))
@@ -136,18 +153,14 @@ class Judged(Value, frozen=True, kw_only=True):
         )
 
 
-def judge(
-    claims: Iterable[Claim],
-    providers: Mapping[str, ProviderSnapshot],
-    class_ids: Mapping[str, int],
-) -> Judged:
+def judge(claims: Iterable[Claim], state: IndexedState) -> Judged:
     """Judge one claim after the other, each beside those that were accepted before it."""
     accepted: list[Claim] = []
     consumers: set[str] = set()
     released: dict[tuple[str, str], int] = {}  # negative: what the claims before it have taken
     for claim in claims:
         uuids = {change.consumer_uuid for change in claim}
-        if not consumers.isdisjoint(uuids) or not _fits(claim, providers, class_ids, released):
+        if not consumers.isdisjoint(uuids) or not _fits(claim, state, released):
             continue
         consumers |= uuids
         accepted.append(claim)
@@ -155,16 +168,12 @@ def judge(
             for uuid, resources in change.allocations.items():
                 for name, amount in resources.items():
                     released[uuid, name] = released.get((uuid, name), 0) - amount
-    return Judged(accepted=accepted, providers=providers, class_ids=class_ids)
+    return Judged(accepted=accepted, state=state)
 
 
-def _fits(
-    claim: Claim,
-    providers: Mapping[str, ProviderSnapshot],
-    class_ids: Mapping[str, int],
-    released: Mapping[tuple[str, str], int],
-) -> bool:
+def _fits(claim: Claim, state: IndexedState, released: Mapping[tuple[str, str], int]) -> bool:
     uuids = _providers_of(claim)
+    providers, class_ids = state.providers, state.class_ids
     if not all(uuid in providers for uuid in uuids):
         return False
     if not requested_classes(claim) <= class_ids.keys():

@@ -1,8 +1,11 @@
 """The reading side of the change feed: everything, and what changed since a position."""
 
+import contextlib
 from collections.abc import Iterable, Iterator
 
+from oslo_db import exception as driver  # type: ignore[import-untyped]
 from sqlalchemy import Connection
+from sqlalchemy import exc as sql
 
 from roost.changes import Changes, HoldRow, Rows
 from roost.errors import Unavailable
@@ -69,9 +72,11 @@ class Feed:
         for _ in range(LOAD_ATTEMPTS):
             # With a row of this process in roost_writers the position is never empty. So tables
             # that were emptied differ from tables that were never written.
-            # Other processes know both writers from now on, before the first claim.
-            for writer in self._own_writers:
-                writer.register()
+            self._writer.register()
+            # Others then know both writers before the first claim, which would register it as well.
+            # A database that takes no writes now can be read all the same.
+            with contextlib.suppress(driver.DBError, sql.DBAPIError, Unavailable):
+                self._own_writers[-1].register()
             position, loaded = self._database.read_snapshot(
                 lambda connection: (
                     read_position(connection),
