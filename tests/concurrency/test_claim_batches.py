@@ -105,7 +105,7 @@ class Commits:
         event.listen(roost.store.engine, "before_cursor_execute", self._count)
 
     def _count(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        self.round_trips += 1
+        self.round_trips += not statement.startswith("SET ")
         self.statements += statement.split(STATEMENT_END)
 
 

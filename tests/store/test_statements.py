@@ -1,6 +1,6 @@
 """How many statements each operation takes, which is the same on every database.
 
-BEGIN and COMMIT are not counted; the change record and the writer's row are.
+BEGIN, SET and COMMIT are not counted; the change record and the writer's row are.
 """
 
 from collections.abc import Callable, Iterator
@@ -64,7 +64,7 @@ class StatementCounter:
         self.statements += [
             each
             for each in statement.split(STATEMENT_END)
-            if not each.startswith(("BEGIN", "START TRANSACTION", "COMMIT"))
+            if not each.startswith(("BEGIN", "START TRANSACTION", "COMMIT", "SET "))
         ]
 
     def count(self, action: Callable[[], Any]) -> int:

@@ -11,7 +11,7 @@ from roost.store.change_record import Announcement, ChangeRecord
 from roost.store.connection.database import Database
 from roost.store.connection.statements import send
 from roost.store.feed.writer import Writer
-from roost.store.tables.new_claims import NewClaims, at_once_writes
+from roost.store.tables.new_claims import BY_KEYS_ALONE, NewClaims, at_once_writes
 from roost.store.tables.session import current_time
 
 
@@ -96,6 +96,8 @@ class ClaimWriter:
         connection = self._database.engine.connect()
         if self._database.dialect == "postgresql":
             connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            connection.exec_driver_sql(f"SET {BY_KEYS_ALONE}")
+            connection.commit()
         self._connection = connection
         self._connected_at = time.monotonic()
 

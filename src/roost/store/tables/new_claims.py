@@ -22,6 +22,10 @@ from roost.store.tables.providers import ProviderState, advance_writes
 
 GENERATION_CHANGED = "a provider's generation changed"
 
+# What is read here is found by keys. PostgreSQL keeps the plan of a statement for long, and makes it
+# when the tables of a new cloud are empty: then it would read whole tables, also when they are full.
+BY_KEYS_ALONE = "enable_seqscan = off"
+
 
 class NewClaims(Value, frozen=True, kw_only=True):
     """What to write: the UUIDs of all consumers are canonical, and each occurs once."""
@@ -74,7 +78,10 @@ def writes(
     """The statements inside a transaction, guards first."""
     match dialect.name:
         case "postgresql":
-            return [Write(_POSTGRESQL_ROWS, _arrays(claims, now))]
+            return [
+                Write(f"SET LOCAL {BY_KEYS_ALONE}"),
+                Write(_POSTGRESQL_ROWS, _arrays(claims, now)),
+            ]
         case "mysql":
             return _mysql(claims, now)
     return [
