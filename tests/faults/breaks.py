@@ -5,14 +5,17 @@ import functools
 import threading
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection, text
 
+from roost.errors import RoostError
 from roost.operations.claiming import claim
 from roost.operations.claiming.judgement import Judged
 from roost.progress import SILENT, Progress
 from roost.store import claim_writer
 from roost.store.change_record import decode
 from roost.store.connection import statements
+from roost.store.connection.driver_errors import LostRace
 from roost.store.connection.statements import Write
 from roost.store.feed import writer
 from roost.store.feed.reader import Feed, _combine
@@ -83,7 +86,7 @@ def break_dropped_claim() -> None:
 
     def without_last(judged: Judged) -> Judged:
         kept = judged.accepted[:-1] or judged.accepted
-        return Judged(accepted=kept, providers=judged.providers, class_ids=judged.class_ids)
+        return msgspec.structs.replace(judged, accepted=kept)
 
     Judged.rows = lambda self, *names: rows(without_last(self), *names)  # type: ignore[method-assign]
     Judged.record = lambda self: record(without_last(self))  # type: ignore[method-assign]
@@ -95,7 +98,7 @@ def break_early_answer() -> None:
 
     def write_later(self: Store, *arguments: Any) -> None:
         def write() -> None:
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(LostRace, RoostError):
                 original(self, *arguments)
 
         threading.Thread(target=write, daemon=True).start()
@@ -104,27 +107,25 @@ def break_early_answer() -> None:
 
 
 def break_loser() -> None:
-    """Claims that do not fit are written with the others of their batch, and refused."""
+    """Claims that do not fit beside others of their batch are written with them, and refused."""
     judge = claim.judge
     rows = Judged.rows
     losers_of: dict[int, list[Any]] = {}
 
-    def remember_losers(claims: Any, providers: Any, class_ids: Any) -> Judged:
-        judged = judge(claims, providers, class_ids)
+    def remember_losers(claims: Any, *state: Any) -> Judged:
+        judged = judge(claims, *state)
         consumers = {change.consumer_uuid for change in judged.changes}
         losers_of[id(judged)] = []
         for each in claims:
             uuids = {change.consumer_uuid for change in each}
-            if consumers.isdisjoint(uuids):
+            if consumers.isdisjoint(uuids) and judge([each], *state).accepted:
                 consumers |= uuids
                 losers_of[id(judged)].append(each)
         return judged
 
     def rows_of_all(self: Judged, *names: Any) -> Any:
         written = [*self.accepted, *losers_of.pop(id(self))]
-        return rows(
-            Judged(accepted=written, providers=self.providers, class_ids=self.class_ids), *names
-        )
+        return rows(msgspec.structs.replace(self, accepted=written), *names)
 
     claim.judge = remember_losers
     Judged.rows = rows_of_all  # type: ignore[method-assign]
@@ -134,10 +135,10 @@ def break_sum() -> None:
     """Each claim is judged as if it was alone in its batch."""
     judge = claim.judge
 
-    def judge_alone(claims: Any, providers: Any, class_ids: Any) -> Judged:
-        accepted = [each for each in claims if judge([each], providers, class_ids).accepted]
+    def judge_alone(claims: Any, *state: Any) -> Judged:
+        accepted = [each for each in claims if judge([each], *state).accepted]
         by_consumer = {each[0].consumer_uuid: each for each in accepted}
-        return Judged(accepted=list(by_consumer.values()), providers=providers, class_ids=class_ids)
+        return msgspec.structs.replace(judge([], *state), accepted=list(by_consumer.values()))
 
     claim.judge = judge_alone
 

@@ -118,8 +118,14 @@ class Nemesis:
         worker.proxy.heal()
 
     def cut_at_commit(self) -> None:
+        self._cut_at_commit(self.random.choice(["before", "after"]))
+
+    def cut_after_commit(self) -> None:
+        """Only of use alone: every cut leaves a COMMIT that took place without an answer."""
+        self._cut_at_commit("after")
+
+    def _cut_at_commit(self, moment: str) -> None:
         worker = self._worker()
-        moment = self.random.choice(["before", "after"])
         self.history.fault(f"cut-at-commit {moment} {worker.number}")
         worker.proxy.cut_at_commit(moment)
         self._wait()
