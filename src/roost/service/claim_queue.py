@@ -24,14 +24,19 @@ BATCH_MAX = 64
 PATIENCE_SECONDS = 0.25
 
 
+class BatchFailed(RuntimeError):
+    """The work on a batch ended with an error that nobody expected."""
+
+
 class _Entry(Generic[Item, Outcome]):
     """One item whose thread waits: until it is done, or is to do the next batch itself."""
 
-    __slots__ = ("item", "leads", "outcome", "ready")
+    __slots__ = ("failure", "item", "leads", "outcome", "ready")
 
     def __init__(self, item: Item) -> None:
         self.item = item
         self.outcome: Outcome | None = None
+        self.failure: BaseException | None = None
         self.leads = False
         self.ready = threading.Lock()
         self.ready.acquire()
@@ -71,6 +76,9 @@ class ClaimQueue(Generic[Item, Outcome]):
             return None
         if entry.leads:
             self._lead(entry, work)
+        elif entry.failure is not None:
+            # It may have taken place, so the caller must not do it again.
+            raise BatchFailed from entry.failure
         return entry.outcome
 
     def _wait(self, entry: _Entry[Item, Outcome]) -> bool:
@@ -98,6 +106,10 @@ class ClaimQueue(Generic[Item, Outcome]):
             outcomes = work([entry.item for entry in batch])
             for entry, outcome in zip(batch, outcomes, strict=True):
                 entry.outcome = outcome
+        except BaseException as error:
+            for entry in batch:
+                entry.failure = error
+            raise
         finally:
             # First the next batch, which the database can work on, and then these answers.
             self._pass_on()

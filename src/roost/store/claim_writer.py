@@ -64,7 +64,7 @@ class ClaimWriter:
         now = current_time(self._database.dialect)
         try:
             send(connection, at_once_writes(connection.dialect, claims, announcement, now))
-            connection.commit()
+            _end(connection)
         except driver.DBDeadlock:
             # A guard has failed, or another transaction was preferred. The connection is fine.
             self._roll_back(connection)
@@ -79,11 +79,11 @@ class ClaimWriter:
 
     def _roll_back(self, connection: Connection) -> None:
         try:
-            connection.rollback()
+            _end(connection)
             if self._database.dialect == "mysql":
                 # It was begun by a statement, of which the driver knows nothing.
                 connection.exec_driver_sql("ROLLBACK")
-                connection.commit()
+                _end(connection)
         except (driver.DBError, sql.DBAPIError):
             self._disconnect()
 
@@ -94,10 +94,16 @@ class ClaimWriter:
     def _connect(self) -> None:
         self._must_reconnect = False
         connection = self._database.engine.connect()
-        if self._database.dialect == "postgresql":
+        try:
             connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+        except connection.dialect.loaded_dbapi.Error as error:
+            # It was dead in the pool. This is the one message that SQLAlchemy sends unguarded.
+            connection.invalidate()
+            connection.close()
+            raise driver.DBConnectionError(error) from error
+        if self._database.dialect == "postgresql":
             connection.exec_driver_sql(f"SET {BY_KEYS_ALONE}")
-            connection.commit()
+            _end(connection)
         self._connection = connection
         self._connected_at = time.monotonic()
 
@@ -107,3 +113,8 @@ class ClaimWriter:
             # Its pool may have been disposed of, and its state may be unknown.
             connection.invalidate()
             connection.close()
+
+
+def _end(connection: Connection) -> None:
+    """Tell SQLAlchemy that the transaction is over, of which the database is not told."""
+    connection.rollback()

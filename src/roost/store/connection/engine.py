@@ -78,6 +78,8 @@ def create_engine(url: str | URL, options: EngineOptions = EngineOptions()) -> E
         isolation_level="READ COMMITTED",
         pool_extra=CLAIM_CONNECTIONS,
         pool_reset_on_return=None,
+        # The connection for claims has no transactions that the driver knows of.
+        skip_autocommit_rollback=True,
     )
     statements.register(engine)
     return engine

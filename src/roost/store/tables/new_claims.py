@@ -22,8 +22,8 @@ from roost.store.tables.providers import ProviderState, advance_writes
 
 GENERATION_CHANGED = "a provider's generation changed"
 
-# What is read here is found by keys. PostgreSQL keeps the plan of a statement for long, and makes it
-# when the tables of a new cloud are empty: then it would read whole tables, also when they are full.
+# What is read here is found by keys. PostgreSQL keeps the plan of a statement for long, and makes
+# it when the tables of a new cloud are empty: it would read whole tables, also when they are full.
 BY_KEYS_ALONE = "enable_seqscan = off"
 
 
