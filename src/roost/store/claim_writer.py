@@ -65,11 +65,9 @@ class ClaimWriter:
         try:
             send(connection, at_once_writes(connection.dialect, claims, announcement, now))
             _end(connection)
-        except driver.DBDeadlock:
-            # A guard has failed, or another transaction was preferred. The connection is fine.
-            self._roll_back(connection)
-            raise
-        except driver.DBDuplicateEntry:
+        except (driver.DBDeadlock, driver.DBDuplicateEntry):
+            # A guard has failed, another transaction was preferred, or a consumer exists. The
+            # connection is fine.
             self._roll_back(connection)
             raise
         except BaseException:
