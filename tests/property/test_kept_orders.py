@@ -10,7 +10,6 @@ from msgspec.structs import replace as evolve
 
 from roost.changes import Changes
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup
-from roost.search.ordered import kept_order, pages
 from roost.search.budget import Budget
 from roost.search.find import Search, find
 from roost.search.index import index as index_module
@@ -18,6 +17,7 @@ from roost.search.index import sorted_trees, tree_orders
 from roost.search.index.advance import advance
 from roost.search.index.index import Index
 from roost.search.index.sorted_trees import SortedTrees
+from roost.search.ordered import kept_order, pages
 from roost.search.ordered.order import trees_in_order
 from roost.search.what_if import what_if_copy
 from roost.service.shared_index import SharedIndex

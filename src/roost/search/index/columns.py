@@ -228,7 +228,7 @@ def bare(numbers: Integers) -> "array[int]":
 
 def ragged_range(starts: Integers, counts: Integers) -> Integers:
     """starts[0], starts[0] + 1, ... (counts[0] of them), starts[1], ..."""
-    ends = counts.cumsum()
+    ends: Integers = counts.cumsum()
     total = int(ends[-1]) if len(ends) else 0
     numbers: Integers = np.arange(total) + (starts - (ends - counts)).repeat(counts)
     return numbers
