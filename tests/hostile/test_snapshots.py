@@ -59,6 +59,7 @@ class Lines:
 
     def __init__(self, key: str | None = "lines") -> None:
         self.key = key
+        self.templates: dict[tuple[int, ...], tuple[list[str], list[int]]] = {}
 
     def candidate(self, candidate: object) -> str:
         return repr(candidate)
