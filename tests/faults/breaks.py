@@ -12,7 +12,7 @@ from roost.errors import RoostError
 from roost.operations.claiming import claim
 from roost.operations.claiming.judgement import Judged
 from roost.progress import SILENT, Progress
-from roost.store import claim_writer
+from roost.store import at_once_writer
 from roost.store.change_record import decode
 from roost.store.connection import statements
 from roost.store.connection.driver_errors import LostRace
@@ -56,28 +56,24 @@ def break_batch_guard() -> None:
     for name in ("_POSTGRESQL_ROWS", "_POSTGRESQL_AT_ONCE"):
         text = getattr(new_claims, name)
         setattr(new_claims, name, text.replace(new_claims._POSTGRESQL_GUARD, "1"))
-    rows, at_once = new_claims._mysql, new_claims._mysql_at_once
+    rows = new_claims._mysql
 
     def rows_unguarded(*arguments: Any) -> list[Write]:
         guard, *others = rows(*arguments)
         return [guard._replace(expected=None), *others]
 
-    def at_once_unguarded(*arguments: Any) -> list[Write]:
-        begin, advance, _, *others = at_once(*arguments)
-        return [begin, advance, *others]
-
-    new_claims._mysql, new_claims._mysql_at_once = rows_unguarded, at_once_unguarded
+    new_claims._mysql = rows_unguarded
 
 
 def break_batch_commit() -> None:
     """As `break_commit`, for those that are written at once alone."""
-    original = claim_writer.ClaimWriter.__init__
+    original = at_once_writer.AtOnceWriter.__init__
 
     def create(self: Any, *arguments: Any) -> None:
         original(self, *arguments)
         self.feed_writer._took_place = functools.partial(_never_took_place, self.feed_writer)
 
-    claim_writer.ClaimWriter.__init__ = create  # type: ignore[method-assign]
+    at_once_writer.AtOnceWriter.__init__ = create  # type: ignore[method-assign]
 
 
 def break_dropped_claim() -> None:

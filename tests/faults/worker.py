@@ -23,9 +23,10 @@ from roost.operations.claiming import claim
 from roost.server import worker
 from roost.server.front import Front
 from roost.service import contention
-from roost.store import claim_writer
+from roost.store import at_once_writer
 from roost.store.connection.statements import Write
 from roost.store.feed import writer
+from roost.store.store import Store
 from tests.faults.breaks import BREAKS
 
 LATE_SECONDS = 0.3
@@ -67,22 +68,24 @@ def install_fault_point(point: FaultPoint) -> None:
 
 
 def install_batch_fault_point(point: FaultPoint) -> None:
-    """Let claims that are written and committed in one step meet it too."""
-    original = claim_writer.send
+    """Let what is written and committed in one step meet it too."""
 
-    def send(connection: Connection, writes: Sequence[Write]) -> None:
-        moment = point.read()
-        if moment == "before":
-            point.die()
-        if moment == "late":
-            point.clear()
-            send_late(connection, writes)
-        else:
-            original(connection, writes)
-        if moment == "after":
-            point.die()
+    def with_fault_point(original: Any) -> Any:
+        def send(connection: Connection, writes: Sequence[Write]) -> None:
+            moment = point.read()
+            if moment == "before":
+                point.die()
+            if moment == "late":
+                point.clear()
+                send_late(original, connection, writes)
+            else:
+                original(connection, writes)
+            if moment == "after":
+                point.die()
 
-    def send_late(connection: Connection, writes: Sequence[Write]) -> None:
+        return send
+
+    def send_late(original: Any, connection: Connection, writes: Sequence[Write]) -> None:
         """Everything is written, and nobody sees it yet."""
         if connection.dialect.name == "mysql":
             *rows, commit = writes
@@ -93,11 +96,12 @@ def install_batch_fault_point(point: FaultPoint) -> None:
             time.sleep(LATE_SECONDS)
             connection.exec_driver_sql("COMMIT")
 
-    claim_writer.send = send
+    for name in ("send", "send_whole"):
+        setattr(at_once_writer, name, with_fault_point(getattr(at_once_writer, name)))
 
 
 def count_batches(path: Path) -> None:
-    at_once, all_batches = claim_writer.ClaimWriter.write, claim._Batch._count_written
+    at_once, all_batches = Store.write_at_once, claim._Batch._count_written
 
     def count(kind: str, size: int) -> None:
         with path.open("a") as file:
@@ -112,7 +116,7 @@ def count_batches(path: Path) -> None:
         if judged.accepted:
             count("commits", len(judged.accepted))
 
-    claim_writer.ClaimWriter.write = write_at_once  # type: ignore[method-assign]
+    Store.write_at_once = write_at_once  # type: ignore[method-assign]
     claim._Batch._count_written = count_written  # type: ignore[method-assign]
 
 

@@ -65,7 +65,9 @@ def write(
             if snapshot is None:
                 break
             try:
-                result = roost.attempt(_decided_by(strategy, snapshot, unit))
+                result = roost.attempt(
+                    _decided_by(strategy, snapshot, unit), may_write_at_once=not strategy.locks
+                )
             except SnapshotInsufficient:
                 continue
             except RowExists:

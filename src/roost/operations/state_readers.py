@@ -75,8 +75,8 @@ class StateReader(abc.ABC):
         """The id of each resource class; refuses unknown ones."""
 
     @abc.abstractmethod
-    def trait_ids(self, names: Collection[str]) -> Mapping[str, int]:
-        """The id of each trait; refuses unknown ones."""
+    def trait_ids(self, names: Collection[str], provider_id: int) -> Mapping[str, int]:
+        """The id of each trait that the provider is to have; refuses unknown ones."""
 
     @abc.abstractmethod
     def traits(self, provider_id: int) -> set[int]:
@@ -108,7 +108,7 @@ class TableReader(StateReader):
     def class_ids(self, names: Collection[str]) -> Mapping[str, int]:
         return self._tx.classes.ids(names)
 
-    def trait_ids(self, names: Collection[str]) -> Mapping[str, int]:
+    def trait_ids(self, names: Collection[str], provider_id: int) -> Mapping[str, int]:
         return self._tx.trait_names.ids(names)
 
     def traits(self, provider_id: int) -> set[int]:
@@ -213,12 +213,17 @@ class IndexReader(StateReader):
             raise SnapshotInsufficient
         return {**{name: id for name, id in ids.items() if id is not None}, **found}
 
-    def trait_ids(self, names: Collection[str]) -> Mapping[str, int]:
-        known = self._snapshot.trait_ids
-        # A database may give the id of a deleted custom trait to a new one.
-        custom = {name for name in names if not is_standard_trait(name) or name not in known}
-        found = self._tx.trait_names.ids(custom) if custom else {}
-        return {name: found[name] if name in custom else known[name] for name in names}
+    def trait_ids(self, names: Collection[str], provider_id: int) -> Mapping[str, int]:
+        known, held = self._snapshot.trait_ids, self.traits(provider_id)
+        # A database may give the id of a deleted custom trait to a new one. What the provider has
+        # cannot be deleted, and the guard on its generation verifies that it has it.
+        unsure = {
+            name
+            for name in names
+            if name not in known or not (known[name] in held or is_standard_trait(name))
+        }
+        found = self._tx.trait_names.ids(unsure) if unsure else {}
+        return {name: found[name] if name in unsure else known[name] for name in names}
 
     def traits(self, provider_id: int) -> set[int]:
         return set(self._by_id[provider_id].traits)

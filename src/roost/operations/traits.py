@@ -116,7 +116,7 @@ def replace_traits(
     def unit(tx: Transaction, state: StateReader) -> ProviderTraits | Unchanged[ProviderTraits]:
         provider = state.provider(provider_uuid)
         provider.check_generation(expected_generation)
-        ids = state.trait_ids(traits)
+        ids = state.trait_ids(traits, provider.id)
         names = tuple(sorted(ids, key=lambda name: ids[name]))
         before, after = state.traits(provider.id), set(ids.values())
         if before == after:

@@ -161,9 +161,11 @@ class Roost:
     # -----------------------------------------------------------------------------------------
     # Writing
 
-    def attempt(self, unit: Callable[[Transaction], Result]) -> Result:
+    def attempt(
+        self, unit: Callable[[Transaction], Result], *, may_write_at_once: bool = False
+    ) -> Result:
         """Run a unit of work once; see `Store.attempt`."""
-        result = self.store.attempt(unit)
+        result = self.store.attempt(unit, may_write_at_once=may_write_at_once)
         self._apply_own_changes_if_free()
         return result
 

@@ -16,9 +16,9 @@ from roost.changes import Changes, Rows
 from roost.errors import ConcurrentUpdate
 from roost.observe import metrics
 from roost.progress import SILENT, Progress
+from roost.store.at_once_writer import AtOnceWriter
 from roost.store.change_record import ChangeRecord
-from roost.store.claim_writer import ClaimWriter
-from roost.store.connection.database import Database
+from roost.store.connection.database import Database, LateTransaction
 from roost.store.connection.driver_errors import (
     RETRYABLE,
     ConnectionLost,
@@ -27,6 +27,7 @@ from roost.store.connection.driver_errors import (
     converting_errors,
 )
 from roost.store.connection.engine import EngineOptions
+from roost.store.connection.statements import Write, send
 from roost.store.feed.history import HistoryEntry, read_history
 from roost.store.feed.positions import FeedPosition
 from roost.store.feed.reader import Feed
@@ -34,10 +35,11 @@ from roost.store.feed.writer import Writer
 from roost.store.tables.consumer_list import ConsumerList
 from roost.store.tables.consumer_references import References, find_references
 from roost.store.tables.idempotency import StoredPlacement, read_stored_placement
-from roost.store.tables.new_claims import NewClaims
+from roost.store.tables.new_claims import NewClaims, at_once_writes
 from roost.store.tables.reads import Reads
-from roost.store.tables.session import IdCache
+from roost.store.tables.session import IdCache, current_time
 from roost.store.transaction import Transaction
+from roost.store.whole_transaction import whole_transaction
 
 LOG = logging.getLogger(__name__)
 
@@ -56,9 +58,9 @@ class Store:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._writer = Writer(database)
-        self._claim_writer = ClaimWriter(database)
-        claims_by = self._claim_writer.feed_writer if self._claim_writer.is_possible else None
-        self._feed = Feed(database, self._writer, claims_by)
+        self._at_once_writer = AtOnceWriter(database)
+        at_once = self._at_once_writer.feed_writer if self.writes_at_once else None
+        self._feed = Feed(database, self._writer, at_once)
         self.reads = Reads(database)
         self.consumer_list = ConsumerList(database)
         self._id_cache: tuple[int | None, IdCache] = None, IdCache()  # valid for this writer id
@@ -87,31 +89,47 @@ class Store:
     def dispose(self) -> None:
         """Close every connection."""
         self._feed.close()
-        self._claim_writer.close()
+        self._at_once_writer.close()
         self._database.dispose()
 
     # -----------------------------------------------------------------------------------------
     # Writing
 
     @contextmanager
-    def write(self) -> Iterator[Transaction]:
+    def write(self, *, may_write_at_once: bool = False) -> Iterator[Transaction]:
         """One write transaction, committed with its change record at the end of the block.
 
-        If the block raises, nothing is written. A transaction never contains another one.
+        If the block raises, nothing is written. A transaction never contains another one. If the
+        block reads nothing, its writes may be sent at once: then the transaction is one round trip.
         """
         self._writer.register()
         ignores_case = self.ignores_case
-        with self._database.write() as connection:
-            transaction = Transaction(
-                connection, self._current_id_cache(), ignores_case=ignores_case
-            )
+        at_once = may_write_at_once and self.writes_at_once
+        with self._database.write_late() as late:
+            if not at_once:
+                late.begin()
+            transaction = Transaction(late, self._current_id_cache(), ignores_case=ignores_case)
             yield transaction
-            transaction.flush()
             record = transaction.changes.build()
-            if record is None:
-                connection.commit()
-            else:
+            if late.has_begun or record is None:
+                transaction.flush()
+                self._commit(late, record)
+                return
+        if not self._write_in_turn(transaction.deferred, record):
+            with self._database.write() as connection:
+                send(connection, transaction.deferred)
                 self._writer.commit(connection, record)
+
+    def _commit(self, late: LateTransaction, record: ChangeRecord | None) -> None:
+        if record is not None:
+            self._writer.commit(late.connection, record)
+        elif late.has_begun:
+            late.connection.commit()
+
+    def _write_in_turn(self, writes: Sequence[Write], record: ChangeRecord) -> bool:
+        return self._at_once_writer.write_in_turn(
+            record, lambda dialect, announcement: whole_transaction(dialect, writes, announcement)
+        )
 
     def _current_id_cache(self) -> IdCache:
         writer_id, ids = self._id_cache
@@ -120,25 +138,34 @@ class Store:
             self._id_cache = self._writer.id, ids
         return ids
 
-    def attempt(self, unit: Callable[[Transaction], Result]) -> Result:
-        """Run a unit of work once, in one transaction.
+    def attempt(
+        self, unit: Callable[[Transaction], Result], *, may_write_at_once: bool = False
+    ) -> Result:
+        """Run a unit of work once, in one transaction; see `write`.
 
         Raises `LostRace` if another writer was first, `ConnectionLost` if the connection broke
         before COMMIT. Nothing was written in either case, and the unit may run again. (The writer
         resolves a connection that breaks during COMMIT, see `Writer.commit`.)
         """
-        with self._retryable_errors(), self.write() as transaction:
+        with (
+            self._retryable_errors(),
+            self.write(may_write_at_once=may_write_at_once) as transaction,
+        ):
             return unit(transaction)
 
     @property
     def writes_at_once(self) -> bool:
-        """Whether `write_at_once` is possible."""
-        return self._claim_writer.is_possible
+        """Whether a transaction can be one round trip."""
+        return self._at_once_writer.is_possible
 
     def write_at_once(self, claims: NewClaims, record: ChangeRecord) -> None:
         """Write claims of new consumers and commit them, in one round trip; raises as `attempt`."""
+        now = current_time(self._database.dialect)
         with self._retryable_errors():
-            self._claim_writer.write(claims, record)
+            self._at_once_writer.write(
+                record,
+                lambda dialect, announcement: at_once_writes(dialect, claims, announcement, now),
+            )
 
     def known_references(
         self, *, projects: Collection[str], users: Collection[str], types: Collection[str]
@@ -161,7 +188,7 @@ class Store:
                 # Reads must not stay with a server that writes had to leave.
                 self._database.renew_readers()
                 self._feed.reconnect()
-                self._claim_writer.reconnect()
+                self._at_once_writer.reconnect()
                 raise ConnectionLost(error) from error
 
     def run(
@@ -255,7 +282,7 @@ class Store:
         self._database.dispose(close=False)
         self._database.reset()
         self._writer.reset()
-        self._claim_writer.reset()
+        self._at_once_writer.reset()
         self._feed.reset()
 
 

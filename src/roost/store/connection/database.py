@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from oslo_db import exception as driver  # type: ignore[import-untyped]
-from sqlalchemy import Connection, Engine, Executable, QueuePool, event
+from sqlalchemy import Connection, Dialect, Engine, Executable, QueuePool, event
 
 from roost.observe import metrics
 from roost.store.connection.driver_errors import converting_errors
@@ -34,6 +34,28 @@ class NestedWrite(RuntimeError):
     On SQLite the thread would wait for itself forever. On a server it may do so too, for a row
     that its outer transaction has locked. So this is an error of the program on every database.
     """
+
+
+class LateTransaction:
+    """A write transaction that begins when its connection is first used."""
+
+    def __init__(self, dialect: Dialect, begin: Callable[[], Connection]) -> None:
+        self.dialect = dialect
+        self._begin = begin
+        self._connection: Connection | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        return self._connection is not None
+
+    def begin(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._begin()
+        return self._connection
+
+    @property
+    def connection(self) -> Connection:
+        return self.begin()
 
 
 class Database:
@@ -63,11 +85,22 @@ class Database:
 
         Raises `NestedWrite` if this thread is inside a write transaction already.
         """
+        with self.write_late() as late:
+            yield late.connection
+
+    @contextmanager
+    def write_late(self) -> Iterator[LateTransaction]:
+        """Like `write`, for a caller who may not need the transaction after all."""
         self.check_may_write()
         self._thread.is_writing = True
         try:
-            with self._gate, self._begin() as connection:
-                yield connection
+            with contextlib.ExitStack() as stack:
+
+                def begin() -> Connection:
+                    stack.enter_context(self._gate)
+                    return stack.enter_context(self._begin())
+
+                yield LateTransaction(self.engine.dialect, begin)
         finally:
             self._thread.is_writing = False
 

@@ -27,8 +27,9 @@ ROWS_MAX = 64
 # Between the statements of a batch, in the text that listeners of the engine see.
 STATEMENT_END = ";\n"
 
-# The execution option that carries a batch to the driver.
+# The execution options that carry a batch to the driver.
 _BATCH = "roost_batch"
+_WHOLE = "roost_whole_batch"
 
 Key = TypeVar("Key", int, str)
 
@@ -143,6 +144,21 @@ class PreparedInsert:
         return given | computed
 
 
+class PreparedDelete:
+    """A DELETE of the rows that have a number in one column, and any of some in another."""
+
+    def __init__(self, table: Table, column: str, other: str) -> None:
+        self._table, self._column, self._other = table.name, column, other
+
+    def writes(self, number: int, others: Iterable[int]) -> Iterable[Write]:
+        for some in chunks(others):
+            listed = ",".join(map(str, some))
+            yield Write(
+                f"DELETE FROM {self._table} "
+                f"WHERE {self._column} = {number} AND {self._other} IN ({listed})"
+            )
+
+
 _INSERT: Mapping[str, Callable[[Table], Any]] = {
     "sqlite": sqlite.insert,
     "postgresql": postgresql.insert,
@@ -171,20 +187,34 @@ def send(connection: Connection, writes: Sequence[Write]) -> None:
             raise LostRace(write.reason)
 
 
+def send_whole(connection: Connection, writes: Sequence[Write]) -> None:
+    """Send a batch that fails as a whole, and whose row counts nobody asks for, as one text.
+
+    The connection is in no transaction: the batch is one.
+    """
+    connection.exec_driver_sql(
+        STATEMENT_END.join([write.text for write in writes]), execution_options={_WHOLE: writes}
+    )
+
+
 def register(engine: Engine) -> None:
     """Let this engine send batches. Its driver errors are converted as for any statement."""
     send_all = _SEND.get(engine.dialect.driver, _send_each)
+    send_text = SENDS_WHOLE.get(engine.dialect.driver)
     if send_all is _send_pipelined and engine.url.host in _LOCAL_HOSTS:
         # psycopg's pipeline costs more than round trips to a server on the same machine.
         send_all = _send_each
 
     def execute(cursor: Any, _statement: str, _parameters: object, context: Any) -> bool | None:
-        batch = context.execution_options.get(_BATCH)
-        if batch is None:
-            return None
-        writes, counts = batch
-        counts += send_all(cursor, writes)
-        return True
+        options = context.execution_options
+        if (batch := options.get(_BATCH)) is not None:
+            writes, counts = batch
+            counts += send_all(cursor, writes)
+            return True
+        if send_text is not None and (whole := options.get(_WHOLE)) is not None:
+            send_text(cursor, whole)
+            return True
+        return None
 
     event.listen(engine, "do_execute", execute)
 
@@ -193,7 +223,10 @@ def _send_each(cursor: Any, writes: Sequence[Write]) -> list[int]:
     """One by one: for SQLite, a server on this machine, or an unknown driver."""
     counts = []
     for write in writes:
-        cursor.execute(write.text, write.values)
+        if write.values is None:
+            cursor.execute(write.text)
+        else:
+            cursor.execute(write.text, write.values)
         counts.append(cursor.rowcount)
     return counts
 
@@ -213,9 +246,29 @@ def _send_as_one(cursor: Any, writes: Sequence[Write]) -> list[int]:
     return counts
 
 
+def _send_text_postgresql(cursor: Any, writes: Sequence[Write]) -> None:
+    # An optional dependency, which the connection was made with.
+    from psycopg import ClientCursor, errors
+    from psycopg.pq import ExecStatus
+
+    connection = cursor.connection
+    in_text = ClientCursor(connection)
+    text = STATEMENT_END.join([in_text.mogrify(one.text, one.values) for one in writes])
+    # One call in C sends it and waits, without the interpreter. A cursor would wait in Python.
+    result = connection.pgconn.exec_(text.encode(connection.info.encoding))
+    if result.status not in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK):
+        raise errors.error_from_result(result, connection.info.encoding)
+
+
 _LOCAL_HOSTS = (None, "", "localhost", "127.0.0.1", "::1")
 
 _SEND: Mapping[str, Callable[[Any, Sequence[Write]], list[int]]] = {
     "psycopg": _send_pipelined,
+    "pymysql": _send_as_one,
+}
+
+# Drivers that can send a whole transaction as one text.
+SENDS_WHOLE: Mapping[str, Callable[[Any, Sequence[Write]], object]] = {
+    "psycopg": _send_text_postgresql,
     "pymysql": _send_as_one,
 }

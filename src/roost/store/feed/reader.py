@@ -35,10 +35,10 @@ RECORDS_MAX = KEPT_RECORDS
 class Feed:
     """Reads what all writers recorded."""
 
-    def __init__(self, database: Database, writer: Writer, claim_writer: Writer | None) -> None:
+    def __init__(self, database: Database, writer: Writer, at_once: Writer | None) -> None:
         self._database = database
         self._writer = writer
-        self._own_writers = (writer,) if claim_writer is None else (writer, claim_writer)
+        self._own_writers = (writer,) if at_once is None else (writer, at_once)
         self._poll = WriterPoll(database)
         self._data_version = SqliteDataVersion(database) if database.dialect == "sqlite" else None
 

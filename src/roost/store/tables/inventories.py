@@ -17,7 +17,7 @@ from sqlalchemy import (
 
 from roost.claims import InventoryState
 from roost.model import EventKind, Inventory
-from roost.store.connection.statements import PreparedInsert, chunks
+from roost.store.connection.statements import PreparedDelete, PreparedInsert, chunks
 from roost.store.schema import allocations, inventories, resource_classes
 from roost.store.tables.session import Session
 
@@ -46,8 +46,7 @@ class Inventories:
         return found
 
     def delete(self, provider_id: int, class_ids: Iterable[int]) -> None:
-        for ids in chunks(class_ids):
-            self._execute(_DELETE, {"provider": provider_id, "classes": ids})
+        self._session.defer(_DELETE.writes(provider_id, class_ids))
         self._session.changes.reread_providers([provider_id], EventKind.INVENTORIES)
 
     def clear(self, provider_ids: Collection[int]) -> None:
@@ -95,10 +94,7 @@ class Inventories:
 _NUMBERS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 
 # Built once: building a statement costs as much as running it.
-_DELETE = delete(_table).where(
-    _table.c.resource_provider_id == bindparam("provider"),
-    _table.c.resource_class_id.in_(bindparam("classes", expanding=True)),
-)
+_DELETE = PreparedDelete(_table, "resource_provider_id", "resource_class_id")
 _KEY = ("resource_provider_id", "resource_class_id")
 _COLUMNS = (*_KEY, *_NUMBERS, "created_at", "updated_at")
 _INSERT = PreparedInsert(_table, _COLUMNS)

@@ -19,6 +19,7 @@ from roost.store.tables.allocations import INSERT as INSERT_ALLOCATIONS
 from roost.store.tables.allocations import NewHolding
 from roost.store.tables.consumers import ConsumerRow, insert_writes
 from roost.store.tables.providers import ProviderState, advance_writes
+from roost.store.whole_transaction import whole_transaction
 
 GENERATION_CHANGED = "a provider's generation changed"
 
@@ -111,7 +112,7 @@ def at_once_writes(
     Not for SQLite, where there is no round trip to save.
     """
     if dialect.name == "mysql":
-        return _mysql_at_once(claims, announcement, now)
+        return whole_transaction(dialect, _mysql(claims, now), announcement)
     # A statement outside of a transaction is one by itself.
     values = {
         **_arrays(claims, now),
@@ -187,28 +188,3 @@ def _mysql(claims: NewClaims, now: datetime) -> list[Write]:
 
 def _or_null(number: int | None) -> str:
     return "NULL" if number is None else str(number)
-
-
-# A statement after one that failed is not executed. A scalar subquery with two rows fails.
-_MYSQL_GUARD = "SELECT IF(ROW_COUNT() = {count}, 1, (SELECT 1 UNION ALL SELECT 2))"
-_MYSQL_ANNOUNCE = """UPDATE roost_writers SET sequence = {after}, updated_at = UTC_TIMESTAMP()
-WHERE id = {writer} AND sequence = {before}"""
-
-
-def _mysql_at_once(claims: NewClaims, announcement: Announcement, now: datetime) -> list[Write]:
-    guard, *rows = _mysql(claims, now)
-    writer, sequence = announcement.writer_id, announcement.sequence
-    return [
-        Write("START TRANSACTION"),
-        Write(guard.text),
-        Write(_MYSQL_GUARD.format(count=len(claims.moved))),
-        *rows,
-        Write(
-            "INSERT INTO roost_changes (writer_id, sequence, record) "
-            f"VALUES ({writer}, {sequence}, %s)",
-            (announcement.record,),
-        ),
-        Write(_MYSQL_ANNOUNCE.format(writer=writer, before=sequence - 1, after=sequence)),
-        Write(_MYSQL_GUARD.format(count=1)),
-        Write("COMMIT"),
-    ]

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, CursorResult, Executable, Table, case
 
 from roost.store.change_record import ChangeRecordBuilder
+from roost.store.connection.database import LateTransaction
 from roost.store.connection.statements import Prepared, PreparedInsert, Values, Write, send
 
 # Far more names than a process meets in a while, and still little memory.
@@ -44,10 +45,10 @@ class IdCache:
 class Session:
     """One write transaction, below its tables."""
 
-    def __init__(self, connection: Connection, id_cache: IdCache, *, ignores_case: bool) -> None:
-        self._connection = connection
+    def __init__(self, late: LateTransaction, id_cache: IdCache, *, ignores_case: bool) -> None:
+        self._late = late
         self._deferred: list[Write] = []
-        self.dialect = connection.dialect
+        self.dialect = late.dialect
         self.id_cache = id_cache
         self.changes = ChangeRecordBuilder()
         self.is_mysql = self.dialect.name == "mysql"
@@ -58,7 +59,7 @@ class Session:
     def connection(self) -> Connection:
         """The connection, for a read or an immediate write. Deferred writes are sent first."""
         self.flush()
-        return self._connection
+        return self._late.connection
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
         """Execute a statement at once, after the deferred writes."""
@@ -83,7 +84,13 @@ class Session:
     def flush(self) -> None:
         """Send the deferred writes."""
         writes, self._deferred = self._deferred, []
-        send(self._connection, writes)
+        if writes:
+            send(self._late.connection, writes)
+
+    @property
+    def deferred(self) -> Sequence[Write]:
+        """The writes that were not sent yet."""
+        return self._deferred
 
     def key(self, uuid: str) -> str:
         """The same for all UUIDs that the database considers equal."""

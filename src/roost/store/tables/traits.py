@@ -2,10 +2,10 @@
 
 from collections.abc import Collection
 
-from sqlalchemy import bindparam, delete, select
+from sqlalchemy import bindparam, select
 
 from roost.model import EventKind
-from roost.store.connection.statements import PreparedInsert, chunks
+from roost.store.connection.statements import PreparedDelete, PreparedInsert
 from roost.store.schema import resource_provider_traits
 from roost.store.tables.session import Session
 
@@ -13,10 +13,7 @@ _table = resource_provider_traits
 
 # Built once: building a statement costs as much as running it.
 _OF = select(_table.c.trait_id).where(_table.c.resource_provider_id == bindparam("provider"))
-_DELETE = delete(_table).where(
-    _table.c.resource_provider_id == bindparam("provider"),
-    _table.c.trait_id.in_(bindparam("traits", expanding=True)),
-)
+_DELETE = PreparedDelete(_table, "resource_provider_id", "trait_id")
 _INSERT = PreparedInsert(_table, ["resource_provider_id", "trait_id", "created_at"])
 
 
@@ -25,14 +22,12 @@ class Traits:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._execute = session.execute
 
     def of(self, provider_id: int) -> set[int]:
         return set(self._session.connection.scalars(_OF, {"provider": provider_id}))
 
     def change(self, provider_id: int, *, added: Collection[int], removed: Collection[int]) -> None:
-        for some in chunks(removed):
-            self._execute(_DELETE, {"provider": provider_id, "traits": some})
+        self._session.defer(_DELETE.writes(provider_id, removed))
         rows = [
             {
                 "resource_provider_id": provider_id,

@@ -1,24 +1,31 @@
-"""Writes claims of new consumers in one step: a transaction, its COMMIT and its announcement."""
+"""Writes in one step: a transaction, its COMMIT and its announcement, in one round trip."""
 
 import threading
 import time
+from collections.abc import Callable, Sequence
 
 from oslo_db import exception as driver  # type: ignore[import-untyped]
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Dialect
 from sqlalchemy import exc as sql
 
 from roost.store.change_record import Announcement, ChangeRecord
 from roost.store.connection.database import Database
-from roost.store.connection.statements import send
+from roost.store.connection.statements import SENDS_WHOLE, Write, send, send_whole
 from roost.store.feed.writer import Writer
-from roost.store.tables.new_claims import BY_KEYS_ALONE, NewClaims, at_once_writes
-from roost.store.tables.session import current_time
+from roost.store.tables.new_claims import BY_KEYS_ALONE
+
+# What to send, for a dialect, with this announcement.
+MakeWrites = Callable[[Dialect, Announcement], Sequence[Write]]
+
+# How long a write waits for one before it that is on its way. A transaction of its own would wait
+# as long for the disk. More means that somebody keeps a row locked.
+TURN_SECONDS_MAX = 0.05
 
 
-class ClaimWriter:
+class AtOnceWriter:
     """A writer of the change feed of its own, with a connection of its own.
 
-    A claim is written while the writer is locked, and waits there for rows that other transactions
+    A batch is sent while the writer is locked, and waits there for rows that other transactions
     of this process hold, who announce themselves by the other writer.
     """
 
@@ -45,25 +52,40 @@ class ClaimWriter:
 
     @property
     def is_possible(self) -> bool:
-        return self._database.dialect != "sqlite"
+        return self._database.engine.dialect.driver in SENDS_WHOLE
 
-    def write(self, claims: NewClaims, record: ChangeRecord) -> None:
+    def write(self, record: ChangeRecord, make_writes: MakeWrites) -> None:
         """Write and commit, or raise; nothing was written then. One thread at a time."""
         self.feed_writer.register()
         with self._lock:
-            self.feed_writer.commit_at_once(
-                record, lambda announcement: self._execute(claims, announcement)
-            )
+            self._commit(record, make_writes)
 
-    def _execute(self, claims: NewClaims, announcement: Announcement) -> None:
+    def write_in_turn(self, record: ChangeRecord, make_writes: MakeWrites) -> bool:
+        """Like `write`; False if others took too long, and nothing was done."""
+        self.feed_writer.register()
+        if not self._lock.acquire(timeout=TURN_SECONDS_MAX):
+            return False
+        try:
+            self._commit(record, make_writes)
+        finally:
+            self._lock.release()
+        return True
+
+    def _commit(self, record: ChangeRecord, make_writes: MakeWrites) -> None:
+        self.feed_writer.commit_at_once(
+            record, lambda announcement: self._execute(make_writes, announcement)
+        )
+
+    def _execute(self, make_writes: MakeWrites, announcement: Announcement) -> None:
         if self._connection is None or self._has_expired():
             self._disconnect()
             self._connect()
         connection = self._connection
         assert connection is not None
-        now = current_time(self._database.dialect)
+        writes = make_writes(connection.dialect, announcement)
         try:
-            send(connection, at_once_writes(connection.dialect, claims, announcement, now))
+            # A statement by itself is a transaction, too, and the server may keep its plan.
+            (send if len(writes) == 1 else send_whole)(connection, writes)
             _end(connection)
         except (driver.DBDeadlock, driver.DBDuplicateEntry):
             # A guard has failed, another transaction was preferred, or a consumer exists. The
