@@ -62,7 +62,7 @@ class Unit:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in DEPLOY.iterdir()))
 def test_every_file_is_documented(name: str) -> None:
-    assert f"(../deploy/{name})" in DOCUMENTS
+    assert f"(../../deploy/{name})" in DOCUMENTS
 
 
 @pytest.mark.parametrize("name", UNITS)
