@@ -41,7 +41,7 @@ from benchmarks.results import Results, read_results
 from benchmarks.run import CHECK_HOSTS_MAX, SERVICES, run_dataset
 from benchmarks.services import versions
 
-DOCUMENTATION = Path(__file__).resolve().parent.parent / "docs"
+DOCUMENTATION = Path(__file__).resolve().parent.parent / "docs" / "explanation"
 MILLION_HOSTS, MILLION_JOBS = 5_000, 1_000
 KEYS = [*(case.key for case in CASES), PLACEMENT_KEY]
 
@@ -133,7 +133,7 @@ KEYS = [*(case.key for case in CASES), PLACEMENT_KEY]
 @click.option(
     "--report-only", is_flag=True, help="Measure nothing, and show the results of --with."
 )
-@click.option("--write-docs", is_flag=True, help="Write docs/performance.md.")
+@click.option("--write-docs", is_flag=True, help="Write docs/explanation/performance.md.")
 def main(
     names: Sequence[str],
     no_worlds: bool,

@@ -15,7 +15,7 @@ from benchmarks.services import Service
 from benchmarks.timings import PlacementRate
 
 CLIENTS = 10
-# Few enough that the smallest cloud in docs/performance.md is far from full afterwards.
+# Few enough that the smallest cloud in docs/explanation/performance.md is far from full afterwards.
 PLACEMENTS_MAX = 5_000
 SEARCH = encode(Request("GET", f"/allocation_candidates?resources={MACHINE}&limit=10"))
 

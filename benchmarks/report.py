@@ -1,4 +1,4 @@
-"""Shows results on the terminal, and writes docs/performance.md with its picture."""
+"""Shows results on the terminal, and writes docs/explanation/performance.md with its picture."""
 
 from collections.abc import Iterator
 from pathlib import Path

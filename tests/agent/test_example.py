@@ -20,7 +20,7 @@ from roost.client.calls import Call
 from tests.support.roost_server import RoostServer
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "drivers.md"
+PAGE = ROOT / "docs" / "how-to" / "drivers.md"
 TEMPLATE = ROOT / "docs" / "examples" / "driver"
 
 

@@ -1,4 +1,4 @@
-"""Reads docs/beyond.md: sections of requests, each with the answer that it must have.
+"""Reads docs/reference/beyond.md: sections of requests, each with the answer that it must have.
 
     ```http
     POST /allocation_candidates
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from tests.support.names import uid
 
 ANYTHING = "..."
-PAGE = Path(__file__).parents[2] / "docs" / "beyond.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "beyond.md"
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)

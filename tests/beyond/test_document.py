@@ -1,4 +1,4 @@
-"""docs/beyond.md is true: a running server gives every answer that the page shows."""
+"""docs/reference/beyond.md is true: a running server gives every answer that the page shows."""
 
 import json
 import re

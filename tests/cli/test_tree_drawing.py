@@ -107,7 +107,7 @@ def test_a_tree_is_drawn() -> None:
 
 
 def test_the_document_shows_what_the_command_draws() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "tree.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "tree.md").read_text()
     [shown] = re.findall(r"\$ roost tree\n(.*?)```", page, re.DOTALL)
     traits = [f"CUSTOM_T{number}" for number in range(11)]
     plans = [

@@ -1,4 +1,4 @@
-"""docs/client.md: every example, from top to bottom, and what it prints."""
+"""docs/reference/client.md: every example, from top to bottom, and what it prints."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ from roost.client.request import Request
 from tests.keystone.stand_in import PASSWORD, Keystone, token
 from tests.support.roost_server import RoostServer
 
-PAGE = Path(__file__).parents[2] / "docs" / "client.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "client.md"
 
 # A block of Python, and the block of what it prints.
 _EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)

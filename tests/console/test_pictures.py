@@ -1,4 +1,4 @@
-"""The pictures of docs/console.md, of the data centre of `roost demo`.
+"""The pictures of docs/reference/console.md, of the data centre of `roost demo`.
 
 `scripts/console-pictures` runs these tests and puts the pictures into docs/images.
 """

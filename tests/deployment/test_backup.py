@@ -1,4 +1,4 @@
-"""A backup that is restored under a running service, with the commands of docs/operations.md."""
+"""A backup restored under a running service, with the commands of docs/operations/running.md."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ from tests.deployment.claimers import HEADERS, PROJECT
 from tests.support.database_servers import SERVERS, DatabaseServer, PostgreSQL
 from tests.support.roost_server import RoostServer
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "operations" / "running.md").read_text()
 # Which worker answers is random.
 READS = 12
 

@@ -19,8 +19,9 @@ from roost.settings import OPTIONS
 from tests.deployment.uwsgi_server import DEPLOY
 
 ROOT = DEPLOY.parent
-DOCUMENTS = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("operations", "agent"))
-COMMAND_LINE = (ROOT / "docs" / "command-line.md").read_text()
+PAGES = ("operations/running.md", "how-to/agent.md")
+DOCUMENTS = "".join((ROOT / "docs" / page).read_text() for page in PAGES)
+COMMAND_LINE = (ROOT / "docs" / "reference" / "command-line.md").read_text()
 INSTALLED = "/opt/roost/bin"
 UNITS = sorted(path.name for path in DEPLOY.glob("*.service"))
 # The file with the variables of each unit.
@@ -61,7 +62,7 @@ class Unit:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in DEPLOY.iterdir()))
 def test_every_file_is_documented(name: str) -> None:
-    assert f"(../deploy/{name})" in DOCUMENTS
+    assert f"(../../deploy/{name})" in DOCUMENTS
 
 
 @pytest.mark.parametrize("name", UNITS)

@@ -292,7 +292,7 @@ def test_the_install_guide(machine: Machine, operator: Operator) -> None:
     machine.run("placement-manage db sync")
     server = machine.uwsgi(
         *("-M", "--http", f":{machine.port}", "--die-on-term"),
-        # Beyond the guide, see docs/deployment.md.
+        # Beyond the guide, see docs/how-to/deployment.md.
         *("--add-header", "Connection: close"),
         *("--wsgi-file", str(machine.installation.bin / "placement-api")),
         *("--processes", str(PROCESSES), "--threads", "10"),

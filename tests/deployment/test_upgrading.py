@@ -1,4 +1,4 @@
-"""docs/upgrading.md, followed to the letter: its commands are read from the page and run.
+"""docs/how-to/upgrading.md, followed to the letter: its commands are read from the page and run.
 
 Placement itself is the one in the environment of the tests, roost is in an environment of its own.
 Both run under uwsgi, one after the other, on one database of MariaDB.
@@ -19,7 +19,7 @@ from tests.keystone.stand_in import PASSWORD
 from tests.support.names import uid
 from tests.support.service_process import ServiceProcess
 
-PAGE = (Path(__file__).parents[2] / "docs" / "upgrading.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "upgrading.md").read_text()
 THERE = "## From Placement to roost\n"
 BACK = "## Back to Placement\n"
 BLOCK = re.compile(r"^```(sh|ini)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -1,4 +1,4 @@
-"""Every server setting that breaks a guarantee of docs/operations.md is reported."""
+"""Every server setting that breaks a guarantee of docs/operations/running.md is reported."""
 
 from collections.abc import Mapping
 

@@ -17,10 +17,10 @@ from roost.observe import metrics, summary_metrics
 from roost.settings import OPTIONS
 
 ROOT = Path(__file__).parents[2]
-API = (ROOT / "docs" / "api.md").read_text()
-CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
-MONITORING = (ROOT / "docs" / "monitoring.md").read_text()
-COMMAND_LINE = (ROOT / "docs" / "command-line.md").read_text()
+API = (ROOT / "docs" / "reference" / "api.md").read_text()
+CONFIGURATION = (ROOT / "docs" / "reference" / "configuration.md").read_text()
+MONITORING = (ROOT / "docs" / "operations" / "monitoring.md").read_text()
+COMMAND_LINE = (ROOT / "docs" / "reference" / "command-line.md").read_text()
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")

@@ -1,11 +1,11 @@
-"""docs/compatibility.md has the counts that the runs insist on."""
+"""docs/explanation/compatibility.md has the counts that the runs insist on."""
 
 from tests.conformance import selection
 from tests.suites import nova
 from tests.suites.project import ROOT
 from tests.suites.test_clients import SUITES
 
-PAGE = (ROOT / "docs" / "compatibility.md").read_text()
+PAGE = (ROOT / "docs" / "explanation" / "compatibility.md").read_text()
 
 
 def test_the_reference_and_the_clients_are_counted() -> None:

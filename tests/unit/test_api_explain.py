@@ -14,7 +14,7 @@ from tests.support.names import uid
 from tests.support.world import build, load, provider, put_allocations
 
 EXPLAIN = "/allocation_candidates/explain"
-DOCUMENTATION = (Path(__file__).parents[2] / "docs" / "beyond.md").read_text()
+DOCUMENTATION = (Path(__file__).parents[2] / "docs" / "reference" / "beyond.md").read_text()
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ class ApiError(ClientError):
         super().__init__(f"{status}: {detail}" + (f" ({request_id})" if request_id else ""))
         self.status = status
         self.detail = detail
-        self.code = code  # such as placement.concurrent_update; docs/api.md lists all
+        self.code = code  # such as placement.concurrent_update; docs/reference/api.md lists all
         self.request_id = request_id
 
 

@@ -1,7 +1,7 @@
 """What `explain` and `capacity` return: frozen values.
 
-docs/beyond.md describes what the fields mean. Encoded as JSON they are what the service sent: a
-field that does not apply is left out.
+docs/reference/beyond.md describes what the fields mean. Encoded as JSON they are what the service
+sent: a field that does not apply is left out.
 """
 
 from typing import Literal

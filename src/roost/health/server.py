@@ -1,4 +1,4 @@
-"""Settings of a database server that the guarantees in docs/operations.md depend on.
+"""Settings of a database server that the guarantees in docs/operations/running.md depend on.
 
 `read_settings` reads them from a server, and `judge` compares them with one table of rules for each
 kind of server.

@@ -8,7 +8,7 @@ from roost.service.service import Roost
 
 
 class Extension(StrEnum):
-    """What roost can do beyond 1.39, all of it opt-in, in the order of `docs/beyond.md`."""
+    """What roost can do beyond 1.39, all of it opt-in, as ordered in `docs/reference/beyond.md`."""
 
     ROOT_MEMBER_OF = "root_member_of"  # aggregates of the root of the tree
     ROOT_REQUIRED_IN = "root_required_in"  # root_required=in:A,B, and repeated

@@ -1,4 +1,4 @@
-"""Parameters of a candidate query that roost has beyond 1.39; see docs/beyond.md."""
+"""Parameters of a candidate query that roost has beyond 1.39; see docs/reference/beyond.md."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -11,7 +11,7 @@ from roost.client.values import Summary
 class ServiceRequests:
     @request
     def extensions(self) -> Call[frozenset[str]]:
-        """What the service can do beyond the Placement API, by the names of docs/beyond.md.
+        """What the service can do beyond the Placement API, named as in docs/reference/beyond.md.
 
         A service that is not roost has none.
         """

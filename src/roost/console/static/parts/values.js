@@ -77,7 +77,7 @@ export function Chip({ text, title, kind = "", href }) {
 	return html`<span class=${`chip ${kind}`} title=${shown}>${text}</span>`;
 }
 
-/** Words of the API, as docs/glossary.md has them. */
+/** Words of the API, as docs/reference/glossary.md has them. */
 const MEANINGS = /** @type {Record<string, string>} */ ({
 	aggregate: "a named set of providers, known by a UUID only",
 	allocation: "an amount of one class that one consumer holds of one provider",
