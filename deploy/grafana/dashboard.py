@@ -1,9 +1,10 @@
-"""Writes the dashboard as Grafana reads it: python3 deploy/grafana/dashboard.py
+"""Writes the dashboard as Grafana reads it: python3 deploy/grafana/dashboard.py [--print]
 
 `roost.json` is its output. What the dashboard shows is in `panels.py`.
 """
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -115,4 +116,7 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    OUTPUT.write_text(text())
+    if sys.argv[1:] == ["--print"]:
+        print(text(), end="")
+    else:
+        OUTPUT.write_text(text())

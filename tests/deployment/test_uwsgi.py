@@ -14,8 +14,8 @@ import psutil
 import pytest
 import sqlalchemy as sa
 
-from tests.support.claimers import HEADERS, Claimers, add_hosts, check_tables
 from tests.deployment.uwsgi_server import PREFIX, UwsgiServer
+from tests.support.claimers import HEADERS, Claimers, add_hosts, check_tables
 from tests.support.database_servers import PostgreSQL
 from tests.support.roost_server import command
 

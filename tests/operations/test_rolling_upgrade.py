@@ -1,5 +1,6 @@
 """Machines are upgraded one after the other, under load, as docs/operations/upgrades.md says."""
 
+import itertools
 import os
 import subprocess
 from collections.abc import Iterator
@@ -25,9 +26,13 @@ REVISIONS = {
     # The second revision of the tables, and holds in change records.
     "first-tables": "f018bee",
 }
+# Where each of them is tried. All four pairs in scripts/rolling-upgrade.
+PAIRS = [("postgresql", "one-claim-a-record"), ("mariadb", "first-tables")]
+if "ROOST_TEST_ROLLING_WRITES" in os.environ:
+    PAIRS = list(itertools.product(SERVERS, REVISIONS))
 CLIENTS = 4
 # How many writes are acknowledged in each phase; scripts/rolling-upgrade wants more of them.
-WRITES = int(os.environ.get("ROOST_TEST_ROLLING_WRITES", "60"))
+WRITES = int(os.environ.get("ROOST_TEST_ROLLING_WRITES", "30"))
 RESHAPES_MIN = 3
 
 
@@ -63,6 +68,8 @@ class Machines:
     @contextmanager
     def load(self) -> Iterator[Claimers]:
         """Clients claim, search, release and reshape; none of their requests may fail."""
+        # Earlier clients have left their claims behind.
+        add_hosts(next(iter(self.running.values())).url)
         with ExitStack() as stack:
             reshaper = stack.enter_context(Reshaper(self.rotation))
             clients = Claimers("http://roost", CLIENTS, transport=self.rotation)
@@ -105,30 +112,21 @@ def view_of(url: str) -> dict[str, Any]:
 PARTS = ("inventories", "usages")
 
 
-@pytest.fixture(params=SERVERS)
-def database(request: pytest.FixtureRequest) -> Iterator[str]:
-    server: DatabaseServer = request.getfixturevalue(request.param)
+@pytest.fixture(params=PAIRS, ids="-".join)
+def machines(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machines]:
+    kind, revision = request.param
+    old = Revision(REVISIONS[revision], tmp_path / "old")
+    server: DatabaseServer = request.getfixturevalue(kind)
     url = server.create_database()
-    yield url
+    machines = Machines(url, tmp_path, old)
+    yield machines
+    machines.stop_all()
     server.drop_database(url)
 
 
-@pytest.fixture(params=REVISIONS)
-def old(request: pytest.FixtureRequest, tmp_path: Path) -> Revision:
-    return Revision(REVISIONS[request.param], tmp_path / "old")
-
-
-@pytest.fixture
-def machines(database: str, old: Revision, tmp_path: Path) -> Iterator[Machines]:
-    found = Machines(database, tmp_path, old)
-    yield found
-    found.stop_all()
-
-
-def test_no_request_fails_while_machines_are_upgraded(machines: Machines, old: Revision) -> None:
+def test_no_request_fails_while_machines_are_upgraded(machines: Machines) -> None:
     machines.start("one", old=True)
     machines.start("two", old=True)
-    add_hosts(machines.running["one"].url)
     with machines.load() as clients:
         clients.work(WRITES)
         # First the tables, while old processes serve.

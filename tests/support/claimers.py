@@ -183,9 +183,10 @@ class Claimers:
 
 
 def add_hosts(server_url: str) -> None:
+    """Add hosts that are empty."""
     with httpx.Client(base_url=server_url, headers=HEADERS, timeout=30) as http:
-        for number in range(HOSTS):
-            created = http.post("/resource_providers", json={"name": f"host{number}"})
+        for _ in range(HOSTS):
+            created = http.post("/resource_providers", json={"name": f"host-{uuid.uuid4()}"})
             assert created.status_code == 200, created.text
             path = f"/resource_providers/{created.json()['uuid']}/inventories"
             inventories = {"VCPU": {"total": VCPU_TOTAL}}
