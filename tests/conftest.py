@@ -29,6 +29,7 @@ PATH_MARKS = {
     "hostile/service": "process",
     "keystone": "process",
     "nova_drivers": "process",
+    "operations": "process",
     "stateful": "slow",
     "suites": "process",
 }

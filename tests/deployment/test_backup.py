@@ -9,7 +9,7 @@ import httpx
 import pytest
 from sqlalchemy import make_url
 
-from tests.deployment.claimers import HEADERS, PROJECT
+from tests.support.claimers import HEADERS, PROJECT
 from tests.support.database_servers import SERVERS, DatabaseServer, PostgreSQL
 from tests.support.roost_server import RoostServer
 

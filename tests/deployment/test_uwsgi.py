@@ -14,14 +14,11 @@ import psutil
 import pytest
 import sqlalchemy as sa
 
-from tests.deployment.claimers import HEADERS, Claim, Claimers
 from tests.deployment.uwsgi_server import PREFIX, UwsgiServer
+from tests.support.claimers import HEADERS, Claimers, add_hosts, check_tables
 from tests.support.database_servers import PostgreSQL
 from tests.support.roost_server import command
 
-HOSTS = 8
-# So small that clients compete, and that hosts become full.
-VCPU_TOTAL = 20
 CLIENTS = 6
 WRITES = 150
 STOP_SECONDS_MAX = 45
@@ -40,39 +37,6 @@ def synced_database(postgresql: PostgreSQL) -> Iterator[Callable[[], str]]:
     yield make
     for url in urls:
         postgresql.drop_database(url)
-
-
-def add_hosts(server_url: str) -> None:
-    with httpx.Client(base_url=server_url, headers=HEADERS, timeout=30) as http:
-        for number in range(HOSTS):
-            created = http.post("/resource_providers", json={"name": f"host{number}"})
-            assert created.status_code == 200, created.text
-            path = f"/resource_providers/{created.json()['uuid']}/inventories"
-            inventories = {"VCPU": {"total": VCPU_TOTAL}}
-            body = {"resource_provider_generation": 0, "inventories": inventories}
-            http.put(path, json=body).raise_for_status()
-
-
-def check_tables(database_url: str, claims: dict[str, list[Claim]]) -> None:
-    """Nothing is over-allocated, and every answer that a client got was true."""
-    engine = sa.create_engine(database_url)
-    with engine.connect() as connection:
-        rows = connection.execute(
-            sa.text(
-                "SELECT a.consumer_id, p.uuid, a.used FROM allocations a "
-                "JOIN resource_providers p ON p.id = a.resource_provider_id"
-            )
-        ).all()
-    engine.dispose()
-    stored: dict[str, Claim] = {}
-    used: Claim = {}
-    for consumer, provider, amount in rows:
-        stored.setdefault(consumer, {})[provider] = amount
-        used[provider] = used.get(provider, 0) + amount
-    assert all(amount <= VCPU_TOTAL for amount in used.values()), used
-    assert stored.keys() <= claims.keys()
-    for consumer, possible in claims.items():
-        assert stored.get(consumer, {}) in possible
 
 
 def writer_count(database_url: str) -> int:

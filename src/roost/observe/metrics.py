@@ -173,6 +173,16 @@ CONNECTION_TIMEOUTS = Counter(
 
 
 # ---------------------------------------------------------------------------------------------
+# Events
+
+EVENT_WATCHERS = Gauge(
+    "roost_event_watchers",
+    "Clients that wait for events, in streams and long polls.",
+    registry=REGISTRY,
+    multiprocess_mode="livesum",
+)
+
+# ---------------------------------------------------------------------------------------------
 # Trees that are held
 
 HOLDS = Counter(

@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
 from roost.progress import View
+from roost.server import service_manager
 from roost.server.listening import Address
 from roost.server.progress_reports import Report, ReportedProgress
 from roost.server.signals import STOP_SIGNALS, arriving_signals
@@ -79,6 +80,9 @@ class Supervisor:
             signals.setblocking(False)
             _note_signals()
             try:
+                self._start_due_workers()
+                # Clients that connect from now on wait at most for a worker to accept them.
+                service_manager.notify(service_manager.READY)
                 while self._stop_until is None or self._alive():
                     self._start_due_workers()
                     wait([signals, *self._sentinels(), *self._talking()], self._seconds_to_wait())
@@ -175,6 +179,7 @@ class Supervisor:
         self._progress.clear()
         LOG.info("%s: stopping, workers have %g s to finish", received.name, seconds)
         if self._stop_until is None:
+            service_manager.notify(service_manager.STOPPING)
             self._address.close()
             for place in self._alive():
                 # A worker that has just died has closed its end.

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from roost.errors import PositionGone, TooManyWatchers, Unavailable
+from roost.observe import metrics
 from roost.service.watcher import EventFilter, Renderer, Renderers, Watcher
 from roost.store.feed.positions import FeedPosition
 from roost.store.store import Store
@@ -68,6 +69,7 @@ class EventHub:
             if self._count >= most:
                 raise TooManyWatchers()
             self._count += 1
+        metrics.EVENT_WATCHERS.inc()
         return Watcher(
             position=position,
             event_filter=event_filter,
@@ -88,6 +90,7 @@ class EventHub:
     def _leave(self) -> None:
         with self._lock:
             self._count -= 1
+        metrics.EVENT_WATCHERS.dec()
 
     def _join(self, watcher: Watcher, tell: Tell) -> None:
         with self._lock:

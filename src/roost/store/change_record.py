@@ -10,6 +10,10 @@ from roost.model import EventKind, Value
 # The generation that the transaction which creates a provider saw: the provider had none.
 NOT_YET_CREATED = -1
 
+# The highest format of records that this release reads. A release raises it if its records mean
+# something that earlier ones would get wrong; a field that they may ignore needs no new format.
+FORMAT = 0
+
 # Fields whose name in the database is another one. Records that were written stay readable.
 _STORED_NAMES = {
     "removed_writers": "removed",
@@ -21,6 +25,9 @@ _STORED_NAMES = {
 
 class ChangeRecord(msgspec.Struct, omit_defaults=True, frozen=True, rename=_STORED_NAMES):
     """One row of `roost_changes`, stored as JSON."""
+
+    # Processes that know lower formats only load the tables instead of reading the record.
+    format: int = 0
 
     # What an index needs.
     usage: list[tuple[int, int, int]] = []  # provider id, class id, difference
@@ -75,8 +82,21 @@ def encode(record: ChangeRecord) -> str:
     return msgspec.json.encode(record).decode()
 
 
-def decode(text: str) -> ChangeRecord:
-    return _DECODER.decode(text)
+def decode_known(texts: Iterable[str]) -> list[ChangeRecord]:
+    """The records; without those of a newer release of roost that this one cannot read.
+
+    For a reader they are missing, so it does what it does whenever the feed has a gap.
+    """
+    return [record for record in map(decode, texts) if record is not None]
+
+
+def decode(text: str) -> ChangeRecord | None:
+    """A record; None if this release cannot read it."""
+    try:
+        record = _DECODER.decode(text)
+    except msgspec.ValidationError:
+        return None
+    return record if record.format <= FORMAT else None
 
 
 class Announcement(Value, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, PoolProxiedConnection
 
-from roost.store.change_record import ChangeRecord, decode
+from roost.store.change_record import ChangeRecord, decode_known
 from roost.store.connection.database import Database
 from roost.store.feed.positions import FeedPosition, SequenceRanges, read_position, read_ranges
 
@@ -53,7 +53,7 @@ def read_new_records(connection: Connection, position: FeedPosition) -> list[Cha
         f"SELECT record FROM roost_changes WHERE {after} LIMIT {NEW_RECORDS_MAX}",
         tuple(number for pair in position.items() for number in pair),
     )
-    return [decode(text) for (text,) in rows]
+    return decode_known(text for (text,) in rows)
 
 
 class WriterPoll:
@@ -91,14 +91,14 @@ class WriterPoll:
         return self._database.read(read_position) if rows is None else dict(rows)
 
     def records(self, ranges: SequenceRanges) -> list[ChangeRecord]:
-        """The records in these ranges."""
+        """The records in these ranges, as far as this release can read them."""
         rows = None
         if len(ranges) <= STATEMENTS_MAX:
             rows = self._polled(lambda: self._read_records(ranges))
         if rows is None:
             found = self._database.read(lambda connection: read_ranges(connection, ranges))
             return [each.record for each in found]
-        return [decode(text) for (text,) in rows]
+        return decode_known(text for (text,) in rows)
 
     def _read_position(self) -> Sequence[tuple[int, int]]:
         self.statement_count += 1

@@ -89,6 +89,8 @@ def read_records_after(
 def read_ranges(connection: Connection, ranges: SequenceRanges) -> list[SequencedRecord]:
     """The records in these ranges, ordered by sequence number for each writer.
 
+    Without those that this release cannot read.
+
     On SQLite all of them are in the order of their commits: it runs one write transaction at a
     time, and numbers the rows that are added.
     """
@@ -107,6 +109,7 @@ def read_ranges(connection: Connection, ranges: SequenceRanges) -> list[Sequence
     else:
         statement = statement.order_by(columns.writer_id, columns.sequence)
     return [
-        SequencedRecord(row.writer_id, row.sequence, decode(row.record))
+        SequencedRecord(row.writer_id, row.sequence, record)
         for row in connection.execute(statement)
+        if (record := decode(row.record)) is not None
     ]

@@ -9,11 +9,15 @@ from types import TracebackType
 from typing import Any, Self
 
 import httpx
+import sqlalchemy as sa
 
 from tests.support.headers import HEADERS
 
 PROJECT = "11111111-1111-4111-8111-111111111111"
 CLAIMED_VCPU = 3
+HOSTS = 8
+# So small that clients compete, and that hosts become full.
+VCPU_TOTAL = 20
 ANSWER_SECONDS_MAX = 60
 
 # provider UUID -> VCPU; empty if nothing is allocated
@@ -23,7 +27,7 @@ Claim = dict[str, int]
 class Claimer:
     """One client. Any process may answer a request."""
 
-    def __init__(self, url: str, seed: int) -> None:
+    def __init__(self, url: str, seed: int, transport: httpx.BaseTransport | None) -> None:
         self.problems: list[str] = []
         self.acknowledged = 0
         self.unanswered = 0
@@ -31,7 +35,9 @@ class Claimer:
         # consumer UUID -> what may be allocated to it: one claim, or two if an answer is missing
         self.claims: dict[str, list[Claim]] = {}
         self._random = random.Random(seed)
-        self._http = httpx.Client(base_url=url, headers=HEADERS, timeout=ANSWER_SECONDS_MAX)
+        self._http = httpx.Client(
+            base_url=url, headers=HEADERS, timeout=ANSWER_SECONDS_MAX, transport=transport
+        )
 
     def step(self) -> None:
         """Search, claim what was found, check that it is there, and sometimes release it."""
@@ -103,10 +109,15 @@ class Claimer:
 
 
 class Claimers:
-    """Several clients, each in a thread of its own, that work until the block ends."""
+    """Several clients, each in a thread of its own, that work until the block ends.
 
-    def __init__(self, url: str, count: int) -> None:
-        self.members = [Claimer(url, seed) for seed in range(count)]
+    `transport` sends their requests, to the server at the URL or to another one.
+    """
+
+    def __init__(
+        self, url: str, count: int, *, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        self.members = [Claimer(url, seed, transport) for seed in range(count)]
         self._end = threading.Event()
         self._threads = [
             threading.Thread(target=self._run, args=[member], name=f"claimer {number}")
@@ -169,3 +180,37 @@ class Claimers:
             for member in self.members
             for consumer, claims in member.claims.items()
         }
+
+
+def add_hosts(server_url: str) -> None:
+    """Add hosts that are empty."""
+    with httpx.Client(base_url=server_url, headers=HEADERS, timeout=30) as http:
+        for _ in range(HOSTS):
+            created = http.post("/resource_providers", json={"name": f"host-{uuid.uuid4()}"})
+            assert created.status_code == 200, created.text
+            path = f"/resource_providers/{created.json()['uuid']}/inventories"
+            inventories = {"VCPU": {"total": VCPU_TOTAL}}
+            body = {"resource_provider_generation": 0, "inventories": inventories}
+            http.put(path, json=body).raise_for_status()
+
+
+def check_tables(database_url: str, claims: dict[str, list[Claim]]) -> None:
+    """Nothing is over-allocated, and every answer that a client got was true."""
+    engine = sa.create_engine(database_url)
+    with engine.connect() as connection:
+        rows = connection.execute(
+            sa.text(
+                "SELECT a.consumer_id, p.uuid, a.used FROM allocations a "
+                "JOIN resource_providers p ON p.id = a.resource_provider_id"
+            )
+        ).all()
+    engine.dispose()
+    stored: dict[str, Claim] = {}
+    used: Claim = {}
+    for consumer, provider, amount in rows:
+        stored.setdefault(consumer, {})[provider] = amount
+        used[provider] = used.get(provider, 0) + amount
+    assert all(amount <= VCPU_TOTAL for amount in used.values()), used
+    assert stored.keys() <= claims.keys()
+    for consumer, possible in claims.items():
+        assert stored.get(consumer, {}) in possible
