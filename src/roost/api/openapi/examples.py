@@ -20,7 +20,7 @@ FILE = "examples.json"
 _SUFFIXED = re.compile("[a-z_]+_[A-Z]")
 
 
-class Example(Value, frozen=True, kw_only=True):
+class Example(Value, frozen=True, kw_only=True, omit_defaults=True):
     """One request, in the newest version, and the answer that a service gave."""
 
     key: str  # its name in the document

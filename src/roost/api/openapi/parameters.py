@@ -57,9 +57,7 @@ def query_parameters(
         return
     schema = route.query(version)
     plain, suffixed = split_suffixes(schema)
-    since = first_versions(
-        route, lambda earlier: [name for part in split_suffixes(earlier) for name in part]
-    )
+    since = first_versions(route, _names)
     required = schema.get("required", ())
     for name, kind in plain.items():
         shown = components.show(kind)
@@ -88,8 +86,14 @@ def query_parameters(
             "schema": components.show(
                 NamedSchema("GroupParameters", map_of(_VALUES, keys=pattern))
             ),
-            **version_range(min(since[name] for name in suffixed), route.until),
+            **version_range(since[GROUPS], route.until),
         }
+
+
+def _names(schema: Schema) -> list[str]:
+    """The names of all parameters of the document."""
+    plain, suffixed = split_suffixes(schema)
+    return [*plain, *([GROUPS] if suffixed else ())]
 
 
 def open_query_parameters(path: str, schema: Schema) -> Iterator[dict[str, Any]]:

@@ -150,7 +150,7 @@ _FIELDS = {
     "href": "A path of this API.",
     "id": "By which it is deleted.",
     "Version.id": "v1.0",
-    "idempotency_key": "A text that no other request has. If it is repeated, it gets the same answer.",
+    "idempotency_key": "A text that no other request has. A repetition gets the same answer.",
     "in": "Before the rule.",
     "in_subtree": "A provider: only it, and those below it.",
     "in_tree": "A provider: only those of its tree.",

@@ -70,7 +70,7 @@ _PARAMETERS = {
     "member_of": "An aggregate, or one of several: `in:A,B`. From 1.32 on `!A` and `!in:A,B`.",
     "in_tree": "Only providers of the tree of this one.",
     "in_subtree": "Only this provider and those below it.",
-    "can_split": "Resource classes with commas: several providers may serve their amounts together.",
+    "can_split": "Resource classes with commas, of which several providers may serve an amount.",
     "limit": "At most so many.",
     "group_policy": "Whether one provider may serve several groups with a suffix (`none`) or not "
     "(`isolate`). Required with more than one such group, unless an extension is used.",
