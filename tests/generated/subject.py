@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import unquote
 
 from tests.generated import small_world
 from tests.generated.tables import Tables
@@ -138,7 +139,7 @@ def check_answer(request: RawRequest, answer: Answer) -> None:
 
 def check_schema(method: bytes, target: bytes, answer: Answer) -> None:
     """The answer is as the OpenAPI document of its version says."""
-    path = target.partition(b"?")[0].decode("latin-1")
+    path = unquote(target.partition(b"?")[0].decode("latin-1"), "latin-1")
     answer_schemas.check(
         answer_schemas.Answer(
             method.decode("latin-1"), path, answer.status, answer.headers, answer.body

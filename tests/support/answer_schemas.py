@@ -39,7 +39,7 @@ class Answer(NamedTuple):
     """One answer, and the request that it is for."""
 
     method: str
-    path: str  # without the query string, below the root of the API
+    path: str  # without the query string, below the root of the API, not quoted
     status: int
     headers: Mapping[str, str]  # names in lower case
     content: bytes
@@ -99,7 +99,7 @@ def _responses(version: Version, answer: Answer) -> tuple[str, Mapping[str, Any]
     for path in sorted(paths, key=lambda path: path.count("{")):
         pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))
         operation = paths[path].get(answer.method.lower())
-        if operation is not None and re.fullmatch(pattern, answer.path or "/"):
+        if operation is not None and re.fullmatch(pattern, answer.path.rstrip("/") or "/"):
             return path, operation["responses"]
     # No such path, or no such method in this version.
     references = {"401": "unauthorized", "4XX": "refused", "503": "unavailable"}
