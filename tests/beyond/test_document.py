@@ -1,4 +1,7 @@
-"""docs/reference/beyond.md is true: a running server gives every answer that the page shows."""
+"""docs/reference/beyond.md is true: a running server gives every answer that the page shows.
+
+The answers are also those that the OpenAPI document describes.
+"""
 
 import json
 import re
@@ -10,6 +13,7 @@ import pytest
 
 from tests.beyond.page import ANYTHING, PAGE, Section, Step, cloud, matches, sections
 from tests.scenarios.reader import read_providers
+from tests.support import answer_schemas
 from tests.support.headers import HEADERS
 from tests.support.names import uid
 from tests.support.roost_server import RoostServer
@@ -67,7 +71,7 @@ def player(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PagePlayer]:
     folder = tmp_path_factory.mktemp("beyond")
     with (
         RoostServer(f"sqlite:///{folder / 'roost.db'}", folder) as server,
-        httpx.Client(base_url=server.url, timeout=30) as client,
+        httpx.Client(base_url=server.url, timeout=30, event_hooks=answer_schemas.HOOKS) as client,
     ):
         load(build(*read_providers(cloud(TEXT))), client)
         yield PagePlayer(client)

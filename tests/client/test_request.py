@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from roost.api.parsing import candidate_query
 from roost.api.parsing.validation import validate
 from roost.api.schemas import candidates as schema
+from roost.api.schemas import explain as explain_schema
 from roost.api.versions import VERSION_MAX
 from roost.client import Client, ClientError, InvalidRequest, Request
 from roost.client.parameters import SUFFIXED, WHOLE
@@ -76,7 +77,7 @@ def test_the_names_are_those_of_the_service() -> None:
     assert set(WHOLE) == schema.EXTENDED["properties"].keys()
     patterns = {f"^{name}({schema.SUFFIX_NAME})?$" for name in SUFFIXED}
     assert patterns == schema.EXTENDED["patternProperties"].keys()
-    assert schema.EXPLAIN_QUERY["properties"].keys() - set(WHOLE) == {"tree"}
+    assert explain_schema.QUERY["properties"].keys() - set(WHOLE) == {"tree"}
 
 
 def test_a_request_is_written_with_methods() -> None:

@@ -125,8 +125,11 @@ def test_every_method_is_here() -> None:
 
 
 def test_every_route_has_a_method() -> None:
+    """Of a handler that serves several ranges of versions, the newest is enough."""
     reached = [route for calls in sent().values() for call in calls for route in routes_of(call)]
-    assert [(each.method, each.path) for each in ROUTES if each not in reached] == []
+    served = {(each.path, each.handler) for each in reached}
+    missing = [each for each in ROUTES if (each.path, each.handler) not in served]
+    assert [(each.method, each.path) for each in missing] == []
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -9,6 +9,7 @@ import pytest
 from tests.conformance.selection import Case
 from tests.conformance.servers import Servers
 from tests.conformance.subject import Subject
+from tests.support import answer_schemas
 from tests.support.database_servers import DATABASES
 
 
@@ -65,6 +66,13 @@ class Tally:
                 f"conformance {database}: {files} files, {len(chosen)} tests, "
                 f"{counts['passed']} passed, {counts['failed']} failed, "
                 f"{counts['skipped']} skipped"
+            )
+        if self._cases:
+            answers = answer_schemas.compared
+            operations = {(method, path) for method, path, _ in answers if path}
+            terminalreporter.write_line(
+                f"conformance: {answers.total()} answers of {len(operations)} operations are as "
+                "the OpenAPI document says"
             )
 
 

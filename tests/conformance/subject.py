@@ -1,4 +1,7 @@
-"""A server under test: runs the files one after the other, each on an empty database."""
+"""A server under test: runs the files one after the other, each on an empty database.
+
+Every answer is also compared with the OpenAPI document of its version.
+"""
 
 import copy
 import http.client
@@ -16,7 +19,7 @@ from gabbi.suite import GabbiSuite
 
 from tests.conformance import fixtures, selection
 from tests.conformance.selection import Case
-from tests.support import tables
+from tests.support import answer_schemas, tables
 
 
 class Subject:
@@ -95,6 +98,7 @@ def build_suite(file: str, server_url: str) -> GabbiSuite:
         handlers=[handler() for handler in handlers.RESPONSE_HANDLERS],
     )
     for test in suite:
+        test.http.client.event_hooks = answer_schemas.HOOKS
         if (file, test.test_data["name"]) in selection.REFUSED_BY_HTTP_SERVER:
             type(test).http = UncheckedHttp()
             test.test_data["response_strings"] = []

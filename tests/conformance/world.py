@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import httpx
 
+from tests.support import answer_schemas
 from tests.support.headers import ADMIN
 
 # Recent enough for nested providers and consumer generations, but older than consumer types, which
@@ -20,7 +21,9 @@ class World:
     """Writes to one server, and remembers the generation of each provider it created."""
 
     def __init__(self, server_url: str) -> None:
-        self._client = httpx.Client(base_url=server_url, headers=ADMIN, timeout=30)
+        self._client = httpx.Client(
+            base_url=server_url, headers=ADMIN, timeout=30, event_hooks=answer_schemas.HOOKS
+        )
         self._generations: dict[str, int] = {}
 
     def __enter__(self) -> Self:

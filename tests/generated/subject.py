@@ -6,10 +6,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import unquote
 
 from tests.generated import small_world
 from tests.generated.tables import Tables
 from tests.generated.wire import Answer, RawRequest, send
+from tests.support import answer_schemas
 from tests.support.roost_server import RoostServer
 
 TOKEN = (b"x-auth-token", b"admin")
@@ -112,6 +114,7 @@ class Subject:
 def check_answer(request: RawRequest, answer: Answer) -> None:
     """The answer is not a server error, and an error has the documented form."""
     assert 200 <= answer.status < 500, answer
+    check_schema(request.method, request.target, answer)
     if not answer.is_from_roost:
         # The HTTP server may refuse what is not HTTP.
         assert answer.status >= 400, answer
@@ -132,6 +135,16 @@ def check_answer(request: RawRequest, answer: Answer) -> None:
             "text/plain; charset=UTF-8",
         )
         answer.body.decode("utf-8")
+
+
+def check_schema(method: bytes, target: bytes, answer: Answer) -> None:
+    """The answer is as the OpenAPI document of its version says."""
+    path = unquote(target.partition(b"?")[0].decode("latin-1"), "latin-1")
+    answer_schemas.check(
+        answer_schemas.Answer(
+            method.decode("latin-1"), path, answer.status, answer.headers, answer.body
+        )
+    )
 
 
 def check_error(answer: Answer) -> None:

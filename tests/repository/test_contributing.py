@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SCRIPTS = sorted(path.name for path in (ROOT / "scripts").iterdir())
-LOCKS = ("apache", "build", "libvirt", "nova", "serve", "test")
+LOCKS = ("apache", "build", "libvirt", "nova", "openapi", "serve", "test")
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 # Extras that need headers which are not everywhere, so they have lock files of their own.
 BUILT_APART = {"libvirt"}
@@ -109,6 +109,7 @@ def listed(name: str) -> list[Requirement]:
         ("build", [Requirement(text) for text in PROJECT["build-system"]["requires"]]),
         ("libvirt", [Requirement(text) for text in EXTRAS["libvirt"]]),
         ("nova", listed("nova")),
+        ("openapi", listed("openapi")),
         ("serve", dependencies()),
         ("test", dependencies(*EXTRAS.keys() - BUILT_APART)),
     ],

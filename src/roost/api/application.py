@@ -23,12 +23,22 @@ from roost.api.access import authentication
 from roost.api.access.policy import Policy, policy_of
 from roost.api.http import error_response, error_table, request_reader
 from roost.api.http.exchange import EXCHANGE, Exchange, Postponed, Watch
-from roost.api.http.messages import EVENTS, JSON, REQUEST_ID, ROUTE, Application, Reply, Request
+from roost.api.http.messages import (
+    EVENTS,
+    JSON,
+    REQUEST_ID,
+    ROUTE,
+    Application,
+    OpenRequest,
+    Reply,
+    Request,
+)
 from roost.api.http.path_set import PathSet
 from roost.api.http.watch_pieces import WatchPieces
 from roost.api.http_error import HttpError, method_not_allowed
 from roost.api.pipeline import add_middleware
 from roost.api.routes import ROUTES, OpenRoute, Route, bounds
+from roost.api.schemas.errors import SINCE_CODE
 from roost.api.versions import Version
 from roost.errors import RoostError
 from roost.observe import metrics
@@ -42,10 +52,6 @@ LOG = logging.getLogger(__name__)
 
 App = falcon.App[falcon.Request, falcon.Response]
 
-# From this version on, replies say when the state they show was last written.
-SINCE_LAST_MODIFIED = (1, 15)
-# From this version on, errors have a code.
-SINCE_ERROR_CODE = (1, 23)
 # Of the header above. Most answers name this second, or the time when a cloud was filled.
 DATES_CACHED = 1024
 
@@ -193,7 +199,8 @@ def _respond_openly(
     request.env[ROUTE] = route.path
     if request.method != "GET":
         raise method_not_allowed(["GET"])
-    reply = route.respond(probed, request.root_path)
+    message = OpenRequest(root_path=request.root_path, query_string=request.query_string)
+    reply = route.respond(probed, message)
     response.status = reply.status
     response.content_type = route.content_type
     response.data = reply.body
@@ -238,7 +245,7 @@ def _send(
         )
     if reply.location is not None:
         response.set_header("location", request.prefix + reply.location)
-    if reply.shows_state and version >= SINCE_LAST_MODIFIED:
+    if reply.shows_state and version >= versions.SINCE_LAST_MODIFIED:
         modified = reply.modified or datetime.now(UTC)
         response.set_header("last-modified", _http_date(modified.replace(microsecond=0)))
         response.set_header("cache-control", "no-cache")
@@ -301,7 +308,7 @@ def refuse(
         facts,
         media_type,
         request.env[REQUEST_ID],
-        with_code=version is not None and version >= SINCE_ERROR_CODE,
+        with_code=version is not None and version >= SINCE_CODE,
     )
     response.status = refusal.status
     response.data = body

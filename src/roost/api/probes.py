@@ -3,19 +3,27 @@
 They answer while the database is unavailable; `/readyz` then says so.
 """
 
+import functools
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
 
 from roost.api import openapi
-from roost.api.http.messages import JSON, OpenReply, StartResponse
+from roost.api.http.messages import JSON, OpenReply, OpenRequest, StartResponse
+from roost.api.http_error import ErrorCode, HttpError
+from roost.api.parsing import query_string
 from roost.api.routes import OpenRoute
+from roost.api.schemas import probes as schemas
+from roost.api.versions import VERSION_MAX, VERSION_MIN, VERSIONS, Version
 from roost.observe import exposition
+from roost.quoting import quote
 from roost.service.readiness import Readiness, is_ready
 from roost.service.summary_gauges import SummaryGauges
 
 LIVEZ = "/livez"
+# Hardly anybody asks for another version than the newest.
+DOCUMENTS_CACHED = 4
 _ALIVE = b'{"status": "alive"}'
 
 
@@ -26,7 +34,7 @@ class Probed(NamedTuple):
     summary: SummaryGauges
 
 
-def livez(_: Probed, root_path: str) -> OpenReply:
+def livez(_: Probed, request: OpenRequest) -> OpenReply:
     return OpenReply(body=_ALIVE)
 
 
@@ -37,31 +45,74 @@ def answer_livez(start_response: StartResponse) -> Iterable[bytes]:
     return [_ALIVE]
 
 
-def readyz(probed: Probed, root_path: str) -> OpenReply:
+def readyz(probed: Probed, request: OpenRequest) -> OpenReply:
     checks = probed.readiness.check()
     ready = is_ready(checks)
     body = {"status": "ready" if ready else "not ready", "checks": checks}
     return OpenReply(status=200 if ready else 503, body=msgspec.json.encode(body))
 
 
-def metrics(probed: Probed, root_path: str) -> OpenReply:
+def metrics(probed: Probed, request: OpenRequest) -> OpenReply:
     return OpenReply(body=exposition.scrape() + probed.summary.text())
 
 
-def document(_: Probed, root_path: str) -> OpenReply:
-    return OpenReply(body=msgspec.json.encode(openapi.document(OPEN_ROUTES, root_path)))
+def document(_: Probed, request: OpenRequest) -> OpenReply:
+    (version,) = query_string.split(request.query_string).get("version", ["latest"])[-1:]
+    return OpenReply(body=_encoded_document(request.root_path, _parse_version(version)))
+
+
+def _parse_version(text: str) -> Version:
+    if text == "latest":
+        return VERSION_MAX
+    if text not in VERSIONS:
+        raise HttpError(
+            400,
+            f"version: {quote(text)!r}, expected {VERSION_MIN} to {VERSION_MAX}, or latest",
+            ErrorCode.QUERY_BAD_VALUE,
+        )
+    major, minor = map(int, text.split("."))
+    return Version(major, minor)
+
+
+@functools.lru_cache(DOCUMENTS_CACHED)
+def _encoded_document(root_path: str, version: Version) -> bytes:
+    return msgspec.json.encode(openapi.document(OPEN_ROUTES, root_path, version))
 
 
 OPEN_ROUTES = (
-    OpenRoute(LIVEZ, "Does the process answer?", livez, JSON),
+    OpenRoute(
+        LIVEZ,
+        "Does the process answer?",
+        "Always 200. A process that does not answer is to be started again.",
+        livez,
+        JSON,
+        schemas.ALIVE,
+    ),
     OpenRoute(
         "/readyz",
         "Does the database answer and take writes, and is the index caught up?",
+        "503 if one of them does not; the body says which. Send the process no requests meanwhile.",
         readyz,
         JSON,
+        schemas.READINESS,
         statuses=(200, 503),
     ),
-    OpenRoute("/metrics", "Metrics, for Prometheus.", metrics, exposition.CONTENT_TYPE),
-    OpenRoute("/openapi.json", "This document.", document, JSON),
+    OpenRoute(
+        "/metrics",
+        "Metrics, for Prometheus.",
+        "In the text format, of all processes of the service that share a folder for them.",
+        metrics,
+        exposition.CONTENT_TYPE,
+        schemas.METRICS,
+    ),
+    OpenRoute(
+        "/openapi.json",
+        "This document.",
+        "The API in one version, the newest if `version` does not choose another.",
+        document,
+        JSON,
+        schemas.DOCUMENT,
+        query=schemas.DOCUMENT_QUERY,
+    ),
 )
 OPEN_PATHS = frozenset(route.path for route in OPEN_ROUTES)

@@ -73,6 +73,10 @@ class Version(NamedTuple):
 
 VERSION_MIN = Version(1, 0)
 VERSION_MAX = Version(1, len(VERSIONS) - 1)
+# From this version on, answers say when the state that they show was last written.
+SINCE_LAST_MODIFIED = Version(1, 15)
+# The name of a version.
+VERSION_PATTERN = r"^[0-9]+\.[0-9]+$"
 
 
 # Of the header. One that names the versions of all services of OpenStack is shorter.

@@ -10,6 +10,7 @@ from roost.api.http.error_wording import ErrorWordings, reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.http_error import HttpError
 from roost.api.parsing import bodies
+from roost.api.schemas.providers import LINKS, SINCE_TREES
 from roost.errors import (
     InvalidParent,
     ProviderExists,
@@ -41,16 +42,6 @@ UPDATE_WORDINGS: ErrorWordings = {
 DELETE_WORDINGS: ErrorWordings = {
     ProviderNotFound: "No resource provider with uuid {uuid} found for delete"
 }
-
-# The links of a provider, by the version that brought each.
-_LINKS = (
-    ((1, 0), "self", ""),
-    ((1, 0), "inventories", "/inventories"),
-    ((1, 0), "usages", "/usages"),
-    ((1, 1), "aggregates", "/aggregates"),
-    ((1, 6), "traits", "/traits"),
-    ((1, 11), "allocations", "/allocations"),
-)
 
 
 def post(roost: Roost, request: Request) -> Reply:
@@ -117,11 +108,11 @@ def render(provider: Provider, request: Request) -> dict[str, Any]:
         "generation": provider.generation,
         "links": [
             {"rel": name, "href": path + suffix}
-            for since, name, suffix in _LINKS
+            for since, name, suffix in LINKS
             if request.version >= since
         ],
     }
-    if request.version >= (1, 14):
+    if request.version >= SINCE_TREES:
         shown["parent_provider_uuid"] = provider.parent_uuid
         shown["root_provider_uuid"] = provider.root_uuid
     return shown

@@ -59,6 +59,13 @@ class Reply(Value, frozen=True, kw_only=True):
     modified: datetime | None = None
 
 
+class OpenRequest(Value, frozen=True, kw_only=True):
+    """One request to an open route."""
+
+    root_path: str  # as of `Request`
+    query_string: str
+
+
 class OpenReply(Value, frozen=True, kw_only=True):
     """One response of an open route, whatever media type the client accepts."""
 

@@ -25,7 +25,8 @@ ROUTES = (
         allocations.post,
         PolicyRule("placement:allocations:manage"),
         "Change the allocations of several consumers at once.",
-        "All of them change, or none.",
+        "All of them change, or none. A consumer with empty allocations gives back all that it "
+        "holds. Moving a server is the typical use: its migration takes over what it held.",
         since=(1, 13),
         body=allocation_schemas.post,
         may_be_large=True,
@@ -44,6 +45,7 @@ ROUTES = (
         # The path is older than the method.
         status_before=405,
         query=in_all_versions(allocation_schemas.LIST),
+        answer=in_all_versions(allocation_schemas.CONSUMERS),
         extension=Extension.LIST_ALLOCATIONS,
         may_take_long=True,
         operation_id="allocations.get_all",
@@ -55,6 +57,7 @@ ROUTES = (
         _LIST_RULE,
         "Show the allocations of a consumer.",
         "A consumer that holds nothing and one that does not exist look alike.",
+        answer=allocation_schemas.answer,
     ),
     Route(
         "PUT",
@@ -62,7 +65,9 @@ ROUTES = (
         allocations.put,
         PolicyRule("placement:allocations:update"),
         "Replace the allocations of a consumer.",
-        "From 1.28 on refused with 409 if the generation in the body is not that of the consumer.",
+        "This is the claim: refused with 409 if a provider has not enough left. From 1.28 on also "
+        "refused if the generation in the body is not that of the consumer; that of a new one is "
+        "null.",
         body=allocation_schemas.put,
         statuses=(204,),
     ),
@@ -72,6 +77,7 @@ ROUTES = (
         allocations.delete,
         PolicyRule("placement:allocations:delete"),
         "Delete the allocations of a consumer.",
+        "The consumer gives back all that it holds. 404 if it holds nothing.",
         statuses=(204,),
     ),
     Route(
@@ -80,8 +86,11 @@ ROUTES = (
         usages.get,
         PolicyRule("placement:usages", default="rule:admin_or_project_reader_or_service_api"),
         "Show how much a project uses.",
+        "Of each resource class, by the type of the consumers from 1.38 on; `user_id` and "
+        "`consumer_type` narrow it down.",
         since=(1, 9),
         query=usage_schemas.query,
+        answer=usage_schemas.answer,
         may_take_long=True,
         project_of=usages.project_of,
     ),
@@ -108,6 +117,8 @@ ROUTES = (
         "answer comes when all processes of the service know of it.",
         since=(1, 39),
         body=in_all_versions(hold_schemas.POST),
+        answer=in_all_versions(hold_schemas.HOLD),
+        shows_state=False,
         extension=Extension.HOLDS,
         may_take_long=True,
     ),
@@ -117,6 +128,7 @@ ROUTES = (
         holds.delete,
         _RESHAPE_RULE,
         "End a hold before its time is over.",
+        "The claims that waited go on. 404 if the hold has ended already.",
         since=(1, 39),
         extension=Extension.HOLDS,
         statuses=(204,),

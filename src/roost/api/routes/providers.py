@@ -14,11 +14,13 @@ from roost.api.handlers.root import Extension
 from roost.api.http.messages import Request
 from roost.api.routes.route import PolicyRule, Route
 from roost.api.schemas import aggregates as aggregate_schemas
+from roost.api.schemas import allocations as allocation_schemas
 from roost.api.schemas import in_all_versions
 from roost.api.schemas import inventories as inventory_schemas
 from roost.api.schemas import providers as provider_schemas
 from roost.api.schemas import summary as summary_schemas
 from roost.api.schemas import traits as trait_schemas
+from roost.api.schemas import usages as usage_schemas
 
 _PROVIDERS = "/resource_providers"
 _PROVIDER = "/resource_providers/{uuid}"
@@ -27,6 +29,7 @@ _INVENTORY = "/resource_providers/{uuid}/inventories/{resource_class}"
 _AGGREGATES = "/resource_providers/{uuid}/aggregates"
 _TRAITS = "/resource_providers/{uuid}/traits"
 
+_CREATE = PolicyRule("placement:resource_providers:create")
 _UPDATE_INVENTORIES = PolicyRule(
     "placement:resource_providers:inventories:update", "Change inventories of a provider."
 )
@@ -59,6 +62,7 @@ ROUTES = (
         "Without parameters, all of them; with several, those that match each. `include` adds what "
         "each of them has.",
         query=provider_schemas.documented_listing,
+        answer=provider_schemas.listing_answer,
         rules_besides=_rules_of_parts,
         operation_id="providers.get_all",
         may_take_long=True,
@@ -67,11 +71,27 @@ ROUTES = (
         "POST",
         _PROVIDERS,
         providers.post,
-        PolicyRule("placement:resource_providers:create"),
+        _CREATE,
         "Create a resource provider.",
-        "From 1.20 on the answer shows the provider.",
+        "The header location of the answer has its address. From 1.20 on the answer shows the "
+        "provider.",
+        until=(1, 19),
         body=provider_schemas.create,
-        statuses=(200, 201),
+        statuses=(201,),
+        names_location=True,
+    ),
+    Route(
+        "POST",
+        _PROVIDERS,
+        providers.post,
+        _CREATE,
+        "Create a resource provider.",
+        "As the root of a new tree, or below a parent. Its name and its UUID must be new; without "
+        "a UUID it gets one.",
+        since=(1, 20),
+        body=provider_schemas.create,
+        answer=provider_schemas.answer,
+        names_location=True,
     ),
     Route(
         "GET",
@@ -79,6 +99,8 @@ ROUTES = (
         providers.get,
         PolicyRule("placement:resource_providers:show"),
         "Show a resource provider.",
+        "404 if there is none with this UUID.",
+        answer=provider_schemas.answer,
     ),
     Route(
         "PUT",
@@ -88,6 +110,7 @@ ROUTES = (
         "Rename a resource provider, or give it a parent.",
         "From 1.37 on a parent can be changed and removed.",
         body=provider_schemas.update,
+        answer=provider_schemas.answer,
     ),
     Route(
         "DELETE",
@@ -104,6 +127,8 @@ ROUTES = (
         inventories.get_all,
         _PART_RULES["inventories"],
         "List the inventories of a provider.",
+        "By resource class, with the generation of the provider, which writes send back.",
+        answer=in_all_versions(inventory_schemas.ALL),
     ),
     Route(
         "POST",
@@ -111,8 +136,12 @@ ROUTES = (
         inventories.post,
         PolicyRule("placement:resource_providers:inventories:create"),
         "Add an inventory to a provider.",
+        "Fields that are left out have defaults: nothing reserved, any unit, a ratio of 1.0. "
+        "Refused with 409 if the provider has an inventory of the class.",
         body=in_all_versions(inventory_schemas.POST),
         statuses=(201,),
+        answer=in_all_versions(inventory_schemas.ONE),
+        names_location=True,
     ),
     Route(
         "PUT",
@@ -122,6 +151,7 @@ ROUTES = (
         "Replace all inventories of a provider.",
         _GENERATION,
         body=in_all_versions(inventory_schemas.PUT_ALL),
+        answer=in_all_versions(inventory_schemas.ALL),
     ),
     Route(
         "DELETE",
@@ -129,6 +159,7 @@ ROUTES = (
         inventories.delete_all,
         _DELETE_INVENTORIES,
         "Delete all inventories of a provider.",
+        "Refused with 409 while somebody holds something of them.",
         since=(1, 5),
         status_before=405,
         statuses=(204,),
@@ -139,6 +170,8 @@ ROUTES = (
         inventories.get,
         PolicyRule("placement:resource_providers:inventories:show"),
         "Show one inventory of a provider.",
+        "404 if the provider has none of this class.",
+        answer=in_all_versions(inventory_schemas.ONE),
     ),
     Route(
         "PUT",
@@ -148,6 +181,7 @@ ROUTES = (
         "Change one inventory of a provider.",
         _GENERATION,
         body=in_all_versions(inventory_schemas.PUT_ONE),
+        answer=in_all_versions(inventory_schemas.ONE),
     ),
     Route(
         "DELETE",
@@ -155,6 +189,7 @@ ROUTES = (
         inventories.delete,
         _DELETE_INVENTORIES,
         "Delete one inventory of a provider.",
+        "Refused with 409 while somebody holds something of it.",
         statuses=(204,),
     ),
     Route(
@@ -163,6 +198,8 @@ ROUTES = (
         usages.get_of_provider,
         _PART_RULES["usages"],
         "Show how much of a provider is used.",
+        "Of each class that it has an inventory of.",
+        answer=in_all_versions(usage_schemas.OF_PROVIDER),
     ),
     Route(
         "GET",
@@ -170,6 +207,8 @@ ROUTES = (
         aggregates.get,
         _PART_RULES["aggregates"],
         "List the aggregates of a provider.",
+        "From 1.19 on with the generation of the provider.",
+        answer=aggregate_schemas.answer,
         since=(1, 1),
     ),
     Route(
@@ -181,6 +220,7 @@ ROUTES = (
         "From 1.19 on refused with 409 if the generation in the body is not that of the provider.",
         since=(1, 1),
         body=aggregate_schemas.put,
+        answer=aggregate_schemas.answer,
     ),
     Route(
         "GET",
@@ -188,6 +228,8 @@ ROUTES = (
         allocations.get_of_provider,
         PolicyRule("placement:resource_providers:allocations:list"),
         "List who holds what of a provider.",
+        "By consumer. What a consumer holds of other providers is not shown.",
+        answer=allocation_schemas.of_provider,
         may_take_long=True,
     ),
     Route(
@@ -196,6 +238,8 @@ ROUTES = (
         traits.get_of_provider,
         _PART_RULES["traits"],
         "List the traits of a provider.",
+        "With the generation of the provider, which writes send back.",
+        answer=in_all_versions(trait_schemas.OF_PROVIDER),
         since=(1, 6),
     ),
     Route(
@@ -207,6 +251,7 @@ ROUTES = (
         _GENERATION,
         since=(1, 6),
         body=in_all_versions(trait_schemas.PUT_OF_PROVIDER),
+        answer=in_all_versions(trait_schemas.OF_PROVIDER),
     ),
     Route(
         "DELETE",
@@ -214,6 +259,7 @@ ROUTES = (
         traits.delete_of_provider,
         PolicyRule("placement:resource_providers:traits:delete"),
         "Take all traits from a provider.",
+        "Without a generation: use PUT with no traits where others may write meanwhile.",
         since=(1, 6),
         statuses=(204,),
     ),
@@ -226,6 +272,7 @@ ROUTES = (
         "With `by`, also for each aggregate, and for each trait of the roots of trees.",
         since=(1, 39),
         query=in_all_versions(summary_schemas.QUERY),
+        answer=in_all_versions(summary_schemas.SUMMARY),
         extension=Extension.SUMMARY,
         may_take_long=True,
     ),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from roost.api.handlers.root import Extension
 from roost.api.http.messages import EVENTS, JSON, OpenReply, Reply, Request
-from roost.api.schemas import SchemaByVersion
+from roost.api.schemas import Schema, SchemaByVersion
 from roost.api.versions import VERSION_MAX, VERSION_MIN
 from roost.model import Value
 
@@ -37,6 +37,9 @@ class Route(Value, frozen=True):
     query: SchemaByVersion | None = None  # None: the query string is not read
     body: SchemaByVersion | None = None  # None: the body is not read
     statuses: tuple[int, ...] = (200,)  # of success
+    answer: SchemaByVersion | None = None  # of a success; None: it has no body
+    names_location: bool = False  # a success has the header `location`
+    shows_state: bool | None = None  # see `Reply.shows_state`; None: if it has a body
     extension: Extension | None = None  # None: a route of Placement
     may_be_large: bool = False  # the body, see `roost.api.routes.bounds`
     may_take_long: bool = False  # its work depends on how much there is, or on what it asks for
@@ -61,6 +64,9 @@ class OpenRoute(Value, frozen=True):
 
     path: str
     summary: str
+    description: str
     respond: Callable[..., OpenReply]
     content_type: str
+    answer: Schema
     statuses: tuple[int, ...] = (200,)
+    query: Schema | None = None  # None: the query string is not read

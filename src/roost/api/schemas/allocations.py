@@ -1,8 +1,18 @@
-"""Bodies of allocations: of one consumer, of several, and within a reshape; and the list."""
+"""Bodies and answers of allocations: of one consumer, of several, in a reshape, and the list."""
 
 from typing import Any
 
-from roost.api.schemas import ExtensionSchema, Schema, since_version
+from roost.api.schemas import (
+    GENERATION,
+    TEXT,
+    ExtensionSchema,
+    NamedSchema,
+    Schema,
+    fields,
+    list_of,
+    map_of,
+    since_version,
+)
 from roost.api.schemas.bounds import (
     CLASSES_MAX,
     CONSUMERS_MAX,
@@ -10,23 +20,26 @@ from roost.api.schemas.bounds import (
     PROVIDERS_MAX,
     PROVIDERS_PER_CONSUMER_MAX,
 )
-from roost.api.schemas.inventories import CLASS_PATTERN, PUT_ALL
-from roost.api.schemas.pages import AFTER, LIMIT, TREE
+from roost.api.schemas.inventories import AMOUNTS, CLASS_PATTERN, PUT_ALL
+from roost.api.schemas.pages import AFTER, LIMIT, NEXT, TREE
 
 UUID_PATTERN = "^[0-9a-fA-F-]{36}$"
 
-_RESOURCES = {
-    "type": "object",
-    "minProperties": 1,
-    "patternProperties": {CLASS_PATTERN: {"type": "integer", "minimum": 1}},
-    "additionalProperties": False,
-    "maxProperties": CLASSES_MAX,
-}
+_RESOURCES = NamedSchema(
+    "Resources",
+    {
+        "type": "object",
+        "minProperties": 1,
+        "patternProperties": {CLASS_PATTERN: {"type": "integer", "minimum": 1}},
+        "additionalProperties": False,
+        "maxProperties": CLASSES_MAX,
+    },
+)
 
 IDENTIFIER = {"type": "string", "minLength": 1, "maxLength": 255}
 
 # Before 1.12: a list with one entry for each provider.
-_LIST: dict[str, Any] = {
+_LIST: Schema = {
     "type": "object",
     "properties": {
         "allocations": {
@@ -53,23 +66,26 @@ _LIST: dict[str, Any] = {
     "additionalProperties": False,
 }
 
-_LIST_WITH_OWNER: dict[str, Any] = {
+_LIST_WITH_OWNER: Schema = {
     **_LIST,
     "properties": {**_LIST["properties"], "project_id": IDENTIFIER, "user_id": IDENTIFIER},
     "required": ["allocations", "project_id", "user_id"],
 }
 
 _BY_PROVIDER = {
-    UUID_PATTERN: {
-        "type": "object",
-        # GET shows the generation. Clients may send it back; it is ignored.
-        "properties": {"generation": {"type": "integer"}, "resources": _RESOURCES},
-        "required": ["resources"],
-        "additionalProperties": False,
-    }
+    UUID_PATTERN: NamedSchema(
+        "AllocationInput",
+        {
+            "type": "object",
+            # GET shows the generation. Clients may send it back; it is ignored.
+            "properties": {"generation": {"type": "integer"}, "resources": _RESOURCES},
+            "required": ["resources"],
+            "additionalProperties": False,
+        },
+    )
 }
 
-_GENERATION = {"type": ["integer", "null"], "additionalProperties": False}
+_CONSUMER_GENERATION = {"type": ["integer", "null"], "additionalProperties": False}
 
 # Candidates have mappings. Clients may send them back; they are ignored.
 _MAPPINGS = {
@@ -90,7 +106,7 @@ TYPE_PATTERN = "^[A-Z0-9_]+$"
 TYPE = {"type": "string", "pattern": TYPE_PATTERN, "minLength": 1, "maxLength": 255}
 
 
-def _consumer(version: tuple[int, int], *, may_be_empty: bool) -> dict[str, Any]:
+def _consumer(version: tuple[int, int], *, may_be_empty: bool) -> NamedSchema:
     """The allocations of one consumer, in the form of 1.12 and later."""
     properties: dict[str, Any] = {
         "allocations": {
@@ -105,22 +121,25 @@ def _consumer(version: tuple[int, int], *, may_be_empty: bool) -> dict[str, Any]
     }
     required = ["allocations", "project_id", "user_id"]
     if version >= (1, 28):
-        properties["consumer_generation"] = _GENERATION
+        properties["consumer_generation"] = _CONSUMER_GENERATION
         required.append("consumer_generation")
     if version >= (1, 34):
         properties["mappings"] = _MAPPINGS
     if version >= (1, 38):
         properties["consumer_type"] = TYPE
         required.append("consumer_type")
-    return {
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": False,
-        "required": required,
-    }
+    return NamedSchema(
+        "ConsumerUpdate" if may_be_empty else "ConsumerClaim",
+        {
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": False,
+            "required": required,
+        },
+    )
 
 
-def _consumers(version: tuple[int, int], *, minimum: int) -> dict[str, Any]:
+def _consumers(version: tuple[int, int], *, minimum: int) -> Schema:
     return {
         "type": "object",
         "minProperties": minimum,
@@ -130,28 +149,31 @@ def _consumers(version: tuple[int, int], *, minimum: int) -> dict[str, Any]:
     }
 
 
-def _reshape(version: tuple[int, int]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {
-            "inventories": {
-                "type": "object",
-                "patternProperties": {UUID_PATTERN: PUT_ALL},
-                "minProperties": 1,
-                "additionalProperties": False,
-                "maxProperties": PROVIDERS_MAX,
+def _reshape(version: tuple[int, int]) -> NamedSchema:
+    return NamedSchema(
+        "Reshape",
+        {
+            "type": "object",
+            "properties": {
+                "inventories": {
+                    "type": "object",
+                    "patternProperties": {UUID_PATTERN: PUT_ALL},
+                    "minProperties": 1,
+                    "additionalProperties": False,
+                    "maxProperties": PROVIDERS_MAX,
+                },
+                "allocations": _consumers(version, minimum=0),
             },
-            "allocations": _consumers(version, minimum=0),
+            "required": ["inventories", "allocations"],
+            "additionalProperties": False,
         },
-        "required": ["inventories", "allocations"],
-        "additionalProperties": False,
-    }
+    )
 
 
 put = since_version(
     {
-        (1, 0): _LIST,
-        (1, 8): _LIST_WITH_OWNER,
+        (1, 0): NamedSchema("ConsumerUpdate", _LIST),
+        (1, 8): NamedSchema("ConsumerUpdate", _LIST_WITH_OWNER),
         (1, 12): _consumer((1, 12), may_be_empty=False),
         (1, 28): _consumer((1, 28), may_be_empty=True),
         (1, 34): _consumer((1, 34), may_be_empty=True),
@@ -159,7 +181,10 @@ put = since_version(
     }
 )
 post = since_version(
-    {since: _consumers(since, minimum=1) for since in ((1, 13), (1, 28), (1, 34), (1, 38))}
+    {
+        since: NamedSchema("ConsumersUpdate", _consumers(since, minimum=1))
+        for since in ((1, 13), (1, 28), (1, 34), (1, 38))
+    }
 )
 reshape = since_version({since: _reshape(since) for since in ((1, 30), (1, 34), (1, 38))})
 
@@ -184,3 +209,66 @@ _LIST_QUERY: Schema = {
 }
 
 LIST = ExtensionSchema(_LIST_QUERY)
+
+# ---------------------------------------------------------------------------------------------
+# Answers
+
+# Provider -> what the consumer holds of it. Consumers of old databases may hold nothing of a class.
+_HELD = NamedSchema(
+    "Allocations",
+    map_of(fields("Allocation", {"resources": AMOUNTS, "generation": GENERATION})),
+)
+_TYPE_OR_UNKNOWN = {"type": "string", "pattern": TYPE_OR_UNKNOWN_PATTERN}
+
+# What a consumer shows beside its allocations, by the version that brought it.
+_OF_CONSUMER: tuple[tuple[tuple[int, int], str, Schema], ...] = (
+    ((1, 12), "project_id", TEXT),
+    ((1, 12), "user_id", TEXT),
+    ((1, 28), "consumer_generation", GENERATION),
+    ((1, 38), "consumer_type", _TYPE_OR_UNKNOWN),
+)
+
+
+def _shown(version: tuple[int, int]) -> NamedSchema:
+    """A consumer that holds nothing is not known, so it shows nothing else either."""
+    besides = {name: kind for since, name, kind in _OF_CONSUMER if since <= version}
+    shown = fields("ConsumerAllocations", {"allocations": _HELD, **besides}, optional=besides)
+    if not besides:
+        return shown
+    holds = {"properties": {"allocations": {"minProperties": 1}}}
+    return NamedSchema(shown.name, {**shown, "if": holds, "then": {"required": list(besides)}})
+
+
+answer = since_version({since: _shown(since) for since in ((1, 0), (1, 12), (1, 28), (1, 38))})
+
+_SHARE = {"resources": AMOUNTS}
+of_provider = since_version(
+    {
+        since: fields(
+            "ProviderAllocations",
+            {
+                "allocations": NamedSchema(
+                    "ConsumerShares", map_of(fields("ConsumerShare", share))
+                ),
+                "resource_provider_generation": GENERATION,
+            },
+        )
+        for since, share in (
+            ((1, 0), _SHARE),
+            ((1, 28), {**_SHARE, "consumer_generation": GENERATION}),
+        )
+    }
+)
+
+_MOMENT = {"anyOf": [{"type": "string", "format": "date-time", "pattern": "Z$"}, {"type": "null"}]}
+_CONSUMER = fields(
+    "Consumer",
+    {
+        "uuid": TEXT,
+        "allocations": _HELD,
+        **{name: kind for _, name, kind in _OF_CONSUMER},
+        "created_at": _MOMENT,
+        "updated_at": _MOMENT,
+    },
+)
+CONSUMERS = fields("Consumers", {"consumers": list_of(_CONSUMER), "next": NEXT}, optional=("next",))

@@ -1,16 +1,28 @@
-"""Query strings and bodies of /allocation_candidates, its explanations, and /capacity."""
+"""Query strings, bodies and answers of /allocation_candidates and /capacity."""
 
 from typing import Any
 
-from roost.api.schemas import ExtensionSchema, Schema, since_version
+from roost.api.schemas import (
+    BOOLEAN,
+    COUNT,
+    INTEGER,
+    TEXT,
+    UUID,
+    UUID_OR_NULL,
+    ExtensionSchema,
+    NamedSchema,
+    Schema,
+    fields,
+    list_of,
+    map_of,
+    since_version,
+)
 from roost.api.schemas.bounds import GROUP_CLASSES_MAX, GROUPS_MAX, NAMES_MAX, RULES_MAX
-from roost.api.schemas.inventories import CLASS_PATTERN
-from roost.api.schemas.pages import AFTER, LIMIT, TREE
+from roost.api.schemas.inventories import AMOUNTS, CLASS_PATTERN
+from roost.api.schemas.pages import AFTER, LIMIT, NEXT
 from roost.api.versions import VERSION_MAX, Version
 
-_TEXT = {"type": "string"}
-
-_GROUP_POLICY = {"type": "string", "enum": ["none", "isolate"]}
+_GROUP_POLICY = NamedSchema("GroupPolicy", {"type": "string", "enum": ["none", "isolate"]})
 
 ORDER_PATTERN = "^(pack|spread|root|random(:[0-9]{1,19})?)$"
 
@@ -22,7 +34,7 @@ SUFFIX_PATTERN = f"^({SUFFIX_NAME})?$"
 
 def _plain(version: tuple[int, int]) -> Schema:
     """Before 1.25: one group."""
-    properties: dict[str, Any] = {"resources": _TEXT}
+    properties: dict[str, Any] = {"resources": TEXT}
     if version >= (1, 16):
         properties["limit"] = LIMIT
     if version >= (1, 17):
@@ -52,7 +64,7 @@ def _granular(version: tuple[int, int]) -> Schema:
         "type": "object",
         "properties": properties,
         "additionalProperties": False,
-        "patternProperties": {f"^{name}({suffix})?$": _TEXT for name in names},
+        "patternProperties": {f"^{name}({suffix})?$": TEXT for name in names},
     }
 
 
@@ -70,8 +82,8 @@ def _extended() -> Schema:
         },
         "patternProperties": {
             **schema["patternProperties"],
-            f"^in_subtree({SUFFIX_NAME})?$": _TEXT,
-            f"^can_split({SUFFIX_NAME})?$": _TEXT,
+            f"^in_subtree({SUFFIX_NAME})?$": TEXT,
+            f"^can_split({SUFFIX_NAME})?$": TEXT,
         },
     }
 
@@ -79,8 +91,31 @@ def _extended() -> Schema:
 EXTENDED = ExtensionSchema(_extended())
 
 # A parameter that may be repeated in a URL is a list in a body.
-_TEXTS = {"type": "array", "minItems": 1, "maxItems": NAMES_MAX, "items": _TEXT}
+_TEXTS = {"type": "array", "minItems": 1, "maxItems": NAMES_MAX, "items": TEXT}
 _RULES = {**_TEXTS, "maxItems": RULES_MAX}
+
+_GROUP = NamedSchema(
+    "RequestGroup",
+    {
+        "type": "object",
+        "minProperties": 1,
+        "properties": {
+            "resources": {
+                "type": "object",
+                "minProperties": 1,
+                "maxProperties": GROUP_CLASSES_MAX,
+                "patternProperties": {CLASS_PATTERN: {"type": "integer", "minimum": 1}},
+                "additionalProperties": False,
+            },
+            "required": _TEXTS,
+            "member_of": _TEXTS,
+            "in_tree": TEXT,
+            "in_subtree": TEXT,
+            "can_split": TEXT,
+        },
+        "additionalProperties": False,
+    },
+)
 
 _POST: Schema = {
     "type": "object",
@@ -90,25 +125,7 @@ _POST: Schema = {
             "minProperties": 1,
             "maxProperties": GROUPS_MAX,
             "patternProperties": {
-                SUFFIX_PATTERN: {
-                    "type": "object",
-                    "minProperties": 1,
-                    "properties": {
-                        "resources": {
-                            "type": "object",
-                            "minProperties": 1,
-                            "maxProperties": GROUP_CLASSES_MAX,
-                            "patternProperties": {CLASS_PATTERN: {"type": "integer", "minimum": 1}},
-                            "additionalProperties": False,
-                        },
-                        "required": _TEXTS,
-                        "member_of": _TEXTS,
-                        "in_tree": _TEXT,
-                        "in_subtree": _TEXT,
-                        "can_split": _TEXT,
-                    },
-                    "additionalProperties": False,
-                }
+                SUFFIX_PATTERN: _GROUP,
             },
             "additionalProperties": False,
         },
@@ -117,7 +134,7 @@ _POST: Schema = {
         "root_member_of": _TEXTS,
         "same_subtree": _RULES,
         "isolate": _RULES,
-        "can_split": _TEXT,
+        "can_split": TEXT,
         "limit": {"type": "integer", "minimum": 1},
         "order": {"type": "string", "pattern": ORDER_PATTERN},
         "after": AFTER,
@@ -126,13 +143,7 @@ _POST: Schema = {
     "additionalProperties": False,
 }
 
-POST = ExtensionSchema(_POST)
-
-# An explanation also takes the tree that it is about.
-EXPLAIN_QUERY = ExtensionSchema(
-    {**EXTENDED, "properties": {**EXTENDED["properties"], "tree": TREE}}
-)
-EXPLAIN_POST = ExtensionSchema({**POST, "properties": {**POST["properties"], "tree": TREE}})
+POST = ExtensionSchema(_POST, "CandidatesRequest")
 
 query = since_version(
     {
@@ -148,3 +159,56 @@ def documented(version: Version) -> Schema:
     A query that uses no extension is checked against `query`, whose refusals clients know.
     """
     return EXTENDED if version == VERSION_MAX else query(version)
+
+
+# ---------------------------------------------------------------------------------------------
+# Answers
+
+# Provider -> the amounts that come from it.
+_ALLOCATIONS = NamedSchema(
+    "CandidateAllocations", map_of(fields("CandidateAllocation", {"resources": AMOUNTS}))
+)
+_MAPPINGS = NamedSchema("Mappings", map_of(list_of(UUID), keys=SUFFIX_PATTERN))
+CANDIDATE = fields("AllocationRequest", {"allocations": _ALLOCATIONS, "mappings": _MAPPINGS})
+
+# Before 1.12: a list with one entry for each provider.
+_LISTED = fields(
+    "CandidateAllocation",
+    {"resource_provider": fields("ProviderReference", {"uuid": UUID}), "resources": AMOUNTS},
+)
+# A ratio may be negative.
+_OF_CLASS = fields("ClassCapacity", {"capacity": INTEGER, "used": COUNT})
+# What a provider shows, by the version that brought it.
+_OF_PROVIDER: tuple[tuple[tuple[int, int], str, Schema], ...] = (
+    (
+        (1, 10),
+        "resources",
+        NamedSchema("ClassCapacities", map_of(_OF_CLASS, keys=CLASS_PATTERN)),
+    ),
+    ((1, 17), "traits", list_of(TEXT)),
+    ((1, 29), "parent_provider_uuid", UUID_OR_NULL),
+    ((1, 29), "root_provider_uuid", UUID),
+)
+
+
+def _found(version: tuple[int, int]) -> NamedSchema:
+    request = {"allocations": list_of(_LISTED) if version < (1, 12) else _ALLOCATIONS}
+    if version >= (1, 34):
+        request["mappings"] = _MAPPINGS
+    summary = {name: kind for since, name, kind in _OF_PROVIDER if since <= version}
+    found = {
+        "allocation_requests": list_of(fields("AllocationRequest", request)),
+        "provider_summaries": NamedSchema(
+            "ProviderSummaries", map_of(fields("ProviderSummary", summary))
+        ),
+    }
+    extended = {"complete": BOOLEAN, "next": NEXT} if version == VERSION_MAX else {}
+    return fields("AllocationCandidates", {**found, **extended}, optional=extended)
+
+
+answer = since_version(
+    {since: _found(since) for since in ((1, 10), (1, 12), (1, 17), (1, 29), (1, 34), VERSION_MAX)}
+)
+
+_OF_TREE = fields("TreeCapacity", {"uuid": UUID, "name": TEXT, "count": COUNT})
+CAPACITY = fields("Capacity", {"count": COUNT, "trees": list_of(_OF_TREE), "complete": BOOLEAN})

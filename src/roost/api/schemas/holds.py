@@ -1,6 +1,6 @@
-"""The body of POST /holds."""
+"""The body and the answer of POST /holds."""
 
-from roost.api.schemas import ExtensionSchema
+from roost.api.schemas import TEXT, ExtensionSchema, fields
 from roost.api.schemas.pages import TREE
 
 # Far more than any service grants.
@@ -15,5 +15,8 @@ POST = ExtensionSchema(
         },
         "required": ["tree", "seconds"],
         "additionalProperties": False,
-    }
+    },
+    "HoldCreate",
 )
+
+HOLD = fields("Hold", {"id": TEXT, "seconds": {"type": "number", "exclusiveMinimum": 0}})

@@ -1,7 +1,8 @@
-"""Bodies of inventories."""
+"""Bodies and answers of inventories."""
 
 from typing import Any
 
+from roost.api.schemas import COUNT, GENERATION, INTEGER, NamedSchema, fields, map_of
 from roost.api.schemas.bounds import CLASSES_MAX
 from roost.model import INTEGER_MAX
 
@@ -18,43 +19,71 @@ def _unit(minimum: int) -> dict[str, Any]:
 
 
 # The fields of one inventory; bodies add to them.
-_INVENTORY: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "resource_provider_generation": _GENERATION,
-        "total": _unit(1),
-        "reserved": _unit(0),
-        "min_unit": _unit(1),
-        "max_unit": _unit(1),
-        "step_size": _unit(1),
-        "allocation_ratio": {"type": "number", "maximum": _FLOAT_MAX, "minimum": -_FLOAT_MAX},
-    },
-    "required": ["total"],
-    "additionalProperties": False,
-}
-
-POST = {
-    **_INVENTORY,
-    "properties": {
-        **_INVENTORY["properties"],
-        "resource_class": {"type": "string", "pattern": CLASS_PATTERN},
-    },
-    "required": ["total", "resource_class"],
-}
-
-PUT_ONE = {**_INVENTORY, "required": ["total", "resource_provider_generation"]}
-
-PUT_ALL: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "resource_provider_generation": _GENERATION,
-        "inventories": {
-            "type": "object",
-            "patternProperties": {CLASS_PATTERN: _INVENTORY},
-            "additionalProperties": False,
-            "maxProperties": CLASSES_MAX,
+_INVENTORY = NamedSchema(
+    "InventoryInput",
+    {
+        "type": "object",
+        "properties": {
+            "resource_provider_generation": _GENERATION,
+            "total": _unit(1),
+            "reserved": _unit(0),
+            "min_unit": _unit(1),
+            "max_unit": _unit(1),
+            "step_size": _unit(1),
+            "allocation_ratio": {"type": "number", "maximum": _FLOAT_MAX, "minimum": -_FLOAT_MAX},
         },
+        "required": ["total"],
+        "additionalProperties": False,
     },
-    "required": ["resource_provider_generation", "inventories"],
-    "additionalProperties": False,
+)
+
+POST = NamedSchema(
+    "InventoryCreate",
+    {
+        **_INVENTORY,
+        "properties": {
+            **_INVENTORY["properties"],
+            "resource_class": {"type": "string", "pattern": CLASS_PATTERN},
+        },
+        "required": ["total", "resource_class"],
+    },
+)
+
+PUT_ONE = NamedSchema(
+    "InventoryUpdate", {**_INVENTORY, "required": ["total", "resource_provider_generation"]}
+)
+
+PUT_ALL = NamedSchema(
+    "InventoriesUpdate",
+    {
+        "type": "object",
+        "properties": {
+            "resource_provider_generation": _GENERATION,
+            "inventories": {
+                "type": "object",
+                "patternProperties": {CLASS_PATTERN: _INVENTORY},
+                "additionalProperties": False,
+                "maxProperties": CLASSES_MAX,
+            },
+        },
+        "required": ["resource_provider_generation", "inventories"],
+        "additionalProperties": False,
+    },
+)
+
+# ---------------------------------------------------------------------------------------------
+# Answers
+
+# Of resource classes, by their names.
+AMOUNTS = NamedSchema("Amounts", map_of(COUNT, keys=CLASS_PATTERN))
+
+_FIELDS = {
+    **dict.fromkeys(("total", "reserved", "min_unit", "max_unit", "step_size"), INTEGER),
+    "allocation_ratio": {"type": "number"},
 }
+INVENTORY = fields("Inventory", _FIELDS)
+BY_CLASS = NamedSchema("Inventories", map_of(INVENTORY, keys=CLASS_PATTERN))
+ONE = fields("ProviderInventory", {**_FIELDS, "resource_provider_generation": GENERATION})
+ALL = fields(
+    "ProviderInventories", {"resource_provider_generation": GENERATION, "inventories": BY_CLASS}
+)
