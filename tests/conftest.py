@@ -29,6 +29,7 @@ PATH_MARKS = {
     "hostile/service": "process",
     "keystone": "process",
     "nova_drivers": "process",
+    "packages": "process",
     "stateful": "slow",
     "suites": "process",
 }
