@@ -30,6 +30,7 @@ PATH_MARKS = {
     "keystone": "process",
     "nova_drivers": "process",
     "operations": "process",
+    "packages": "process",
     "stateful": "slow",
     "suites": "process",
 }

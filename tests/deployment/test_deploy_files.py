@@ -132,7 +132,7 @@ class TestEnvironment:
 
 
 class TestContainer:
-    """Tests have no container engine, but they can check what the steps say."""
+    """What the steps say; tests/packages/test_container.py takes them."""
 
     @pytest.fixture
     def steps(self) -> list[tuple[str, str]]:
@@ -143,13 +143,17 @@ class TestContainer:
     def of(self, steps: list[tuple[str, str]], instruction: str) -> list[str]:
         return [rest for name, rest in steps if name == instruction]
 
-    def test_the_extras_to_install_exist(self, steps: list[tuple[str, str]]) -> None:
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-        [install] = [run for run in self.of(steps, "RUN") if "pip install" in run]
-        extras = re.search(r'"/source\[(.+)\]"', install)
-        assert extras is not None
-        assert set(extras[1].split(",")) <= project["optional-dependencies"].keys()
-        assert install.endswith('"')
+    def test_nothing_is_installed_that_is_not_locked(self, steps: list[tuple[str, str]]) -> None:
+        installs = [
+            command
+            for run in self.of(steps, "RUN")
+            for command in run.split("&&")
+            if "/pip " in command
+        ]
+        assert len(installs) == 4
+        for command in installs:
+            assert "--no-deps" in command
+            assert re.search("--require-hashes|--no-index|--no-build-isolation", command)
 
     def test_the_copied_files_exist_and_suffice_to_build(
         self, steps: list[tuple[str, str]]
@@ -159,8 +163,16 @@ class TestContainer:
         assert all((ROOT / source).exists() for source in sources)
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
         # Patterns of files below a folder come with the folder.
-        needed = {path.partition("/")[0] for path in [project["readme"], *project["license-files"]]}
+        needed = {path.partition("/")[0] for path in ["README.md", *project["license-files"]]}
         assert {*needed, "src"} <= sources
+        # Engines see nothing else of the repository.
+        ignored, *seen = [
+            line
+            for line in (ROOT / ".dockerignore").read_text().splitlines()
+            if not line.startswith("#")
+        ]
+        assert ignored == "*"
+        assert {line.removeprefix("!") for line in seen} == sources
 
     def test_python_is_new_enough(self, steps: list[tuple[str, str]]) -> None:
         for base in self.of(steps, "FROM"):

@@ -15,10 +15,12 @@ ROOT = Path(__file__).parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SCRIPTS = sorted(path.name for path in (ROOT / "scripts").iterdir())
-LOCKS = ("apache", "build", "libvirt", "nova", "openapi", "serve", "test")
+LOCKS = ("apache", "build", "deploy", "libvirt", "nova", "openapi", "release", "serve", "test")
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 # Extras that need headers which are not everywhere, so they have lock files of their own.
 BUILT_APART = {"libvirt"}
+# Extras of the container and the Debian package, which go wherever a database is.
+DEPLOYED = {"postgresql", "mysql", "memcached"}
 COMPATIBILITY = tomllib.loads((ROOT / "compat" / "pyproject.toml").read_text())
 # A package, its version, sometimes a condition, and at least one hash.
 PINNED = re.compile(
@@ -84,10 +86,17 @@ def test_a_lock_file_contains_versions_and_hashes_only(name: str) -> None:
 
 def test_lock_files_agree() -> None:
     everything = locked("test")
-    for name in ("apache", "build", "libvirt", "serve"):
+    for name in ("apache", "build", "deploy", "libvirt", "release", "serve"):
         for package, version in locked(name).items():
             assert everything.get(package, version) == version, package
-    assert locked("serve").items() <= everything.items()
+    assert locked("serve").items() <= locked("deploy").items() <= everything.items()
+    assert locked("build").items() >= shared("build", "release").items()
+
+
+def shared(one: str, other: str) -> dict[str, str]:
+    """What both lock files name, as the second one has it."""
+    names = locked(one).keys() & locked(other).keys()
+    return {name: locked(other)[name] for name in names}
 
 
 def dependencies(*extras: str) -> list[Requirement]:
@@ -107,9 +116,11 @@ def listed(name: str) -> list[Requirement]:
     [
         ("apache", [Requirement("mod_wsgi")]),
         ("build", [Requirement(text) for text in PROJECT["build-system"]["requires"]]),
+        ("deploy", dependencies(*DEPLOYED)),
         ("libvirt", [Requirement(text) for text in EXTRAS["libvirt"]]),
         ("nova", listed("nova")),
         ("openapi", listed("openapi")),
+        ("release", listed("release")),
         ("serve", dependencies()),
         ("test", dependencies(*EXTRAS.keys() - BUILT_APART)),
     ],
@@ -149,9 +160,10 @@ def test_every_extra_is_installed_for_tests() -> None:
 
 def test_the_two_distributions_are_released_together() -> None:
     """They share a version, and what the second one calls is no public interface of the first."""
-    version = PROJECT["project"]["version"]
-    assert COMPATIBILITY["project"]["version"] == version
-    assert COMPATIBILITY["project"]["dependencies"] == [f"roost=={version}"]
-    assert COMPATIBILITY["build-system"] == PROJECT["build-system"]
-    for field in ("license", "requires-python"):
+    for field in ("license", "requires-python", "urls"):
         assert COMPATIBILITY["project"][field] == PROJECT["project"][field]
+    assert COMPATIBILITY["build-system"] == PROJECT["build-system"]
+    both = [dict(project["tool"]["hatch"]["version"]) for project in (PROJECT, COMPATIBILITY)]
+    assert both[1].pop("raw-options") == {"root": ".."}
+    assert both[0] == both[1]
+    assert (ROOT / "compat" / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
