@@ -7,7 +7,6 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from pathlib import Path
 
 import msgspec
 
@@ -15,27 +14,16 @@ from roost.api import probes
 from roost.api.application import create_application
 from roost.api.http import error_response, error_table
 from roost.api.http.messages import Application, Environ, StartResponse
+from roost.configured_store import incomplete_ids, missing_database, open_store
 from roost.errors import NoTables, Unavailable
 from roost.health.configuration import check_configuration, log_outcomes
 from roost.observe import logs
 from roost.progress import SILENT, LineView, Progress, drawn
 from roost.service.service import Roost, ShowProgress, show_nothing
-from roost.settings import (
-    DATABASE,
-    DatabaseSettings,
-    Settings,
-    SettingsError,
-    embedded_database_path,
-    load_settings,
-)
+from roost.settings import DATABASE, Settings, SettingsError, load_settings
 from roost.store import standard_names
-from roost.store.adoption.adopt import IncompleteIds
-from roost.store.connection.database_url import missing_file
 from roost.store.connection.engine import use_write_ahead_log
-from roost.store.connection.shown_url import database_name
-from roost.store.connection.url_parameters import InvalidDatabaseUrl
 from roost.store.migrations import migrate
-from roost.store.store import Store
 
 LOG = logging.getLogger(__name__)
 
@@ -100,13 +88,6 @@ def open_application(
         roost.close()
 
 
-def incomplete_ids(settings: Settings) -> IncompleteIds:
-    """The project and user of consumers that were written without any."""
-    return IncompleteIds(
-        project=settings.incomplete_consumer_project_id, user=settings.incomplete_consumer_user_id
-    )
-
-
 def _open(
     settings: Settings,
     *,
@@ -126,55 +107,6 @@ def _open(
         use_write_ahead_log(store.engine)
 
     return Roost(store, settings, prepare, stopping, show_progress)
-
-
-def open_store(settings: Settings) -> Store:
-    """The store of these settings. It does not connect yet."""
-    database = settings.database
-    if database.connection is None:
-        # Only the folder of the default path is created; a configured path must exist.
-        _make_folder(embedded_database_path().parent)
-    with _named_setting(settings):
-        return _open_store(settings.database_url, database)
-
-
-def missing_database(settings: Settings) -> str | None:
-    """The SQLite file of these settings, if it does not exist: opening the store creates it."""
-    with _named_setting(settings):
-        return missing_file(settings.database_url)
-
-
-@contextmanager
-def _named_setting(settings: Settings) -> Iterator[None]:
-    try:
-        yield
-    except InvalidDatabaseUrl as error:
-        shown = database_name(settings.database_url)
-        raise SettingsError(f"[placement_database]connection = {shown}: {error}") from error
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingsError(
-            f"[placement_database]connection is not set, and the folder {path} of the embedded "
-            f"database cannot be made: {error.strerror}"
-        ) from error
-
-
-def _open_store(url: str, database: DatabaseSettings) -> Store:
-    return Store.open(
-        url,
-        max_pool_size=database.max_pool_size,
-        max_overflow=database.max_overflow,
-        pool_timeout=database.pool_timeout,
-        connection_recycle_time=database.connection_recycle_time,
-        connection_parameters=database.connection_parameters,
-        mysql_sql_mode=database.mysql_sql_mode,
-        mysql_wsrep_sync_wait=database.mysql_wsrep_sync_wait,
-        sqlite_synchronous=database.sqlite_synchronous,
-    )
 
 
 def build_configured(load: Callable[[], Settings] = load_settings) -> Application:

@@ -6,10 +6,10 @@ from typing import NoReturn
 
 from placement.cmd import command_line
 from roost import __version__
-from roost.assembly import incomplete_ids
 from roost.cli.output import Failure
 from roost.cli.progress_view import shown_progress
 from roost.cli.tables import open_tables, sync_tables
+from roost.configured_store import incomplete_ids
 from roost.health.repair import complete_rows
 from roost.settings import Settings
 from roost.store.adoption.adopt import find_revision

@@ -33,7 +33,7 @@ def sync(as_json: bool, database: str | None, config_files: tuple[Path, ...]) ->
     """
     from roost.cli.progress_view import shown_progress
     from roost.cli.tables import sync_tables
-    from roost.health.configuration import database_url_outcomes
+    from roost.health.database_driver import database_url_outcomes
     from roost.health.outcome import AtStart
 
     settings = read_settings(config_files, database)

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from roost.assembly import incomplete_ids
 from roost.cli.output import BadInput
 from roost.cli.progress_view import CommandProgress, shown_progress
 from roost.cli.tables import open_tables
+from roost.configured_store import incomplete_ids
 from roost.health.check import check
 from roost.health.findings import Finding, FindingKind
 from roost.health.repair import REPAIRS, repair

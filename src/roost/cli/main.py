@@ -7,7 +7,6 @@ import sys
 import click
 from click.shell_completion import get_completion_class
 
-from roost import __version__
 from roost.cli.agent.command import agent
 from roost.cli.audit.command import audit
 from roost.cli.commands.aggregate import aggregate
@@ -59,7 +58,7 @@ class Program(click.Group):
 
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="roost")
+@click.version_option(package_name="roost", prog_name="roost")
 def roost() -> None:
     """A placement service: where does this request fit?
 

@@ -6,10 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-# keystoneauth1 has no type hints for these.
-from keystoneauth1.exceptions import ClientException, ConnectionError, DiscoveryFailure
-from keystoneauth1.exceptions import Unauthorized as KeystoneRefusal
-
 from roost.cli.output import BadInput, Failure, one_line
 from roost.client import (
     ApiError,
@@ -47,13 +43,29 @@ def keystone_failures() -> Iterator[None]:
     """Errors of Keystone end the command with one line."""
     try:
         yield
-    except ClientException as error:
-        raise _keystone_failure(error) from error
+    except Failure:
+        raise
     except ClientError as error:
         raise _keystone_failure(error.__cause__ or error) from error
+    except Exception as error:
+        if not _is_of_keystone(error):
+            raise
+        raise _keystone_failure(error) from error
+
+
+# keystoneauth1 is imported where it is needed: most commands ask no Keystone, and start sooner.
+
+
+def _is_of_keystone(error: BaseException | None) -> bool:
+    from keystoneauth1.exceptions import ClientException
+
+    return isinstance(error, ClientException)
 
 
 def _keystone_failure(error: BaseException) -> Failure:
+    from keystoneauth1.exceptions import ConnectionError, DiscoveryFailure
+    from keystoneauth1.exceptions import Unauthorized as KeystoneRefusal
+
     keystone = f"Keystone at {os.environ.get('OS_AUTH_URL')}"
     match error:
         case KeystoneRefusal():
@@ -74,7 +86,7 @@ def service_failures(url: str, *, uses_keystone: bool) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        if isinstance(error.__cause__, ClientException):
+        if uses_keystone and _is_of_keystone(error.__cause__):
             # Keystone gave no token: `keystone_failures` says why.
             raise
         raise _failure(error, url, uses_keystone=uses_keystone) from error

@@ -51,7 +51,8 @@ def status(
 
 def _report(settings: "Settings", *, as_json: bool) -> int:
     """Run and show all checks. Returns the highest level, which is the exit code."""
-    from roost.health.configuration import DATABASE_CHECK, configuration_outcomes
+    from roost.health.configuration import configuration_outcomes
+    from roost.health.database_driver import DATABASE_CHECK
 
     outcomes = list(configuration_outcomes(settings))
     # If the URL cannot be used, which one of them says, there is no database to check.

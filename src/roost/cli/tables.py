@@ -8,8 +8,8 @@ from typing import NamedTuple
 from oslo_db.exception import DBError  # type: ignore[import-untyped]
 from sqlalchemy.exc import SQLAlchemyError
 
-from roost.assembly import incomplete_ids, missing_database, open_store
 from roost.cli.output import BadInput, Failure
+from roost.configured_store import incomplete_ids, missing_database, open_store
 from roost.errors import RoostError
 from roost.progress import Progress
 from roost.settings import Settings, SettingsError

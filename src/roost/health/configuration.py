@@ -11,6 +11,7 @@ from oslo_policy import opts
 from roost.api.access.keystone import token_cache
 from roost.api.access.policy import policy_of
 from roost.api.pipeline import check_middleware
+from roost.health.database_driver import database_url_outcomes
 from roost.health.outcome import (
     AtStart,
     Level,
@@ -25,13 +26,9 @@ from roost.observe import logs
 from roost.settings import Settings, SettingsError, library_configuration
 from roost.settings.names import judge_names
 from roost.settings.sources import read_sources
-from roost.store.connection.database_url import read_url
-from roost.store.connection.shown_url import database_name
-from roost.store.connection.url_parameters import InvalidDatabaseUrl
 
 LOG = logging.getLogger(__name__)
 
-DATABASE_CHECK = "database"
 UNKNOWN_CHECK = "unknown options"
 
 
@@ -69,20 +66,6 @@ def configuration_outcomes(settings: Settings) -> Iterator[Outcome]:
     yield from database_url_outcomes(settings)
     yield from _authentication(settings)
     yield _policy(settings)
-
-
-def database_url_outcomes(settings: Settings) -> list[Outcome]:
-    """Which driver serves the URL; a failure if none can."""
-    option = "[placement_database]connection"
-    parameters = settings.database.connection_parameters
-    try:
-        found = read_url(settings.database_url, parameters)
-    except InvalidDatabaseUrl as error:
-        shown = database_name(settings.database_url)
-        return [failure(DATABASE_CHECK, f"{option} = {shown}: {first_line(error)}")]
-    if not found.remarks:
-        return [success("driver", found.driver)]
-    return [remark("driver", f"{option} {each}") for each in found.remarks]
 
 
 def _options(settings: Settings) -> list[Outcome]:

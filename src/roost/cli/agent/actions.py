@@ -2,9 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -29,22 +27,15 @@ from roost.cli.agent import updates
 from roost.cli.agent.plan_view import print_plan
 from roost.cli.agent.signals import Signals
 from roost.cli.agent.summary import Summary, describe_plan
-from roost.cli.options import read_settings
-from roost.cli.output import BadInput, Failure, one_line, printable, quoted, wrapping_console
+from roost.cli.output import BadInput, Failure, printable, quoted, wrapping_console
 from roost.cli.progress_view import CommandProgress
-from roost.cli.tables import tables_version
 from roost.client import (
     AuthenticationFailed,
     Client,
-    ClientError,
     Unauthorized,
     Unreachable,
     VersionUnavailable,
-    direct,
 )
-from roost.progress import Progress
-from roost.settings import SettingsError
-from roost.store.connection.shown_url import database_name
 
 LOG = logging.getLogger("roost.agent.command")
 
@@ -128,27 +119,6 @@ def parse_options(texts: Sequence[str]) -> Mapping[str, str]:
             raise BadInput(f"--option {text!r}: expected NAME=VALUE")
         options[name] = value
     return options
-
-
-@contextmanager
-def open_direct(
-    database: str | None, config_files: tuple[Path, ...], progress: Progress
-) -> Iterator[Client]:
-    """A client without a server. Its errors end the command with one line."""
-    settings = read_settings(config_files, database)
-    progress.stage("connecting to the database")
-    if tables_version(settings) is None:
-        where = database_name(settings.database_url)
-        raise Failure(f"{where} has no tables of roost yet: run `roost db sync`")
-    try:
-        with direct(database, config_files=config_files, progress=progress) as client:
-            # Any request loads the index. This one does so before stages of the command begin.
-            client.traits()
-            yield client
-    except SettingsError as error:
-        raise BadInput(one_line(error)) from error
-    except ClientError as error:
-        raise Failure(one_line(error)) from error
 
 
 # ---------------------------------------------------------------------------------------------

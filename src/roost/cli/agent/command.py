@@ -263,6 +263,7 @@ def migrate(
     """
     from roost.cli.agent import actions
     from roost.cli.agent.log import log_lines
+    from roost.cli.agent.offline import open_direct
     from roost.cli.progress_view import shown_progress
 
     if not offline:
@@ -280,5 +281,5 @@ def migrate(
             driver_timeout=driver_timeout,
         )
         task = actions.PLAN_UPDATE if plan else actions.UPDATE
-        with actions.open_direct(database, config_files, progress) as client:
+        with open_direct(database, config_files, progress) as client:
             actions.do_once(client, nodes, task, progress, as_json=as_json)
