@@ -82,7 +82,7 @@ def place(
         need_extension(client, "placements")
         try:
             found: Any = Verbatim(client).place(
-                parse_query(query),
+                parse_query(client, query),
                 consumers or count or 1,
                 project_id=project,
                 user_id=user,
