@@ -15,6 +15,7 @@ UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 _VARYING = (
     r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?",  # a time
     r"(?<= )\d+\.\d(?![^\n])",  # seconds, at the end of a line of a table
+    r"\b\d+ (?:s|min)(?= old\b)",  # an age
     r"\bk[\w-]{15,}",  # a position in the change feed
 )
 _PART = re.compile("|".join((f"({UUID.pattern})", *(f"({each})" for each in _VARYING), r"(\.{3})")))

@@ -42,7 +42,7 @@ def commands(text: str) -> list[Command]:
     for number, line in enumerate(text.splitlines()):
         if line.startswith(PROMPT):
             found.append((line.removeprefix(PROMPT), [], number))
-        elif found and found[-1][0].endswith("\\"):
+        elif found and _is_unfinished(found[-1][0]):
             command, _, first = found[-1]
             found[-1] = f"{command}\n{line}", [], first
         elif found:
@@ -50,6 +50,16 @@ def commands(text: str) -> list[Command]:
         else:
             found.append(("", [line], number))
     return [Command(command, tuple(output), number) for command, output, number in found]
+
+
+def _is_unfinished(command: str) -> bool:
+    """Whether bash would ask for another line."""
+    try:
+        shlex.split(command)
+    except ValueError:
+        # A quotation mark is open, or a backslash is the last character.
+        return True
+    return False
 
 
 class Shell:

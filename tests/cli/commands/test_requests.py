@@ -174,4 +174,4 @@ def test_a_consumer_that_holds_something_is_not_placed(
 ) -> None:
     query = ("place", "resources=VCPU:1", f"in_tree={tree}", "--consumer", new_uuid)
     roost(*query)
-    assert "generation conflict" in roost.refused(*query, status=1)
+    assert f"{new_uuid} has a place already" in roost.refused(*query, status=1)

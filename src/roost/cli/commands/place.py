@@ -93,6 +93,11 @@ def place(
         except Conflict as error:
             if error.code == NO_CANDIDATES:
                 raise Failure(one_line(error), exit_code=NO) from error
+            for uuid in consumers:
+                if client.consumer(uuid).allocations:
+                    raise Failure(
+                        f"consumer {uuid} has a place already: see `roost allocation show {uuid}`"
+                    ) from error
             raise
         if as_json:
             print_json(found)
