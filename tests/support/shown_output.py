@@ -1,8 +1,8 @@
 """What a page shows of an output, compared with what was printed.
 
-A line `...` stands for any number of lines, and `...` in a line for any text. Times, and how many
-seconds something took, do not count, nor do spaces at the end of a line. UUIDs may differ, but a
-UUID of the page stands for one UUID of the run, wherever it occurs.
+A line `...` stands for any number of lines, and `...` in a line for any text. Times and ages, how many
+seconds something took, and how wide the columns of a table are do not count, nor do spaces at the end
+of a line. UUIDs may differ, but a UUID of the page stands for one UUID of the run, wherever it occurs.
 """
 
 import re
@@ -15,7 +15,7 @@ UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 _VARYING = (
     r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?",  # a time
     r"(?<= )\d+\.\d(?![^\n])",  # seconds, at the end of a line of a table
-    r"\b\d+ (?:s|min)(?= old\b)",  # an age
+    r"\b\d+ (?:s|min)(?= old\b|  )",  # an age
     r"\bk[\w-]{15,}",  # a position in the change feed
 )
 _PART = re.compile("|".join((f"({UUID.pattern})", *(f"({each})" for each in _VARYING), r"(\.{3})")))
@@ -50,9 +50,9 @@ class _Pattern:
             return "(?:.*\n)*?"
         pieces, end = [], 0
         for part in _PART.finditer(line):
-            pieces += [re.escape(line[end : part.start()]), self._of_part(part)]
+            pieces += [_literal(line[end : part.start()]), self._of_part(part)]
             end = part.end()
-        return "".join((*pieces, re.escape(line[end:]), "\n"))
+        return "".join((*pieces, _literal(line[end:]), "\n"))
 
     def _of_part(self, part: re.Match[str]) -> str:
         if part[0] == ANYTHING:
@@ -66,3 +66,8 @@ class _Pattern:
             return f"(?P={self.groups[part[0]]})"
         self.groups[part[0]] = name = f"uuid{len(self.groups)}"
         return f"(?P<{name}>{UUID.pattern})"
+
+
+def _literal(text: str) -> str:
+    """Columns are as wide as what varies in them."""
+    return re.sub(r"(?:\\ ){2,}", " {2,}", re.escape(text))

@@ -76,8 +76,9 @@ class Shell:
         os.mkfifo(queue)
         loop = (
             f"trap : INT; cd {shlex.quote(str(folder))}; exec 3<{shlex.quote(str(queue))}\n"
-            'while IFS= read -r -u 3 script; do . "$script"; '
-            f"printf '\\n%d{_MARK}\\n' $?; done"
+            # `echo $?` shows the status of the command before.
+            'status=0; while IFS= read -r -u 3 script; do (exit $status); . "$script"; '
+            f"status=$?; printf '\\n%d{_MARK}\\n' $status; done"
         )
         assignments = [f"{name}={value}" for name, value in variables.items()]
         self.terminal = Terminal(["env", "-i", *assignments, "bash", "-c", loop])
