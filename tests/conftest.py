@@ -24,6 +24,8 @@ PATH_MARKS = {
     "concurrency/test_processes.py": "process",
     "conformance": "process",
     "deployment": "process",
+    "documents/test_how_to.py": "process",
+    "documents/test_tutorial.py": "process",
     "faults": "server",
     "generated": "process",
     "hostile/service": "process",

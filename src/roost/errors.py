@@ -293,7 +293,7 @@ class NoCandidates(Conflict):
         self.found = found
         reason = "nothing has room for what is asked for"
         if found:
-            reason = f"no {count} of the {found} candidates found can be had together"
+            reason = f"no combination of the {found} candidate(s) found has room for all of them"
         super().__init__(f"Unable to place {count} consumer(s): {reason}.")
 
 

@@ -25,11 +25,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.support.names import uid
+from tests.support.pages import blocks
 
 ANYTHING = "..."
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "beyond.md"
 
-_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _NAME = re.compile(r"\{(\w[\w-]*)\}")
 
@@ -51,8 +51,8 @@ class Section(NamedTuple):
 
 def cloud(text: str) -> list[str]:
     """The lines of the one `cloud` block."""
-    (lines,) = (block for kind, block in _BLOCK.findall(text) if kind == "cloud")
-    return [line for line in lines.splitlines() if line.strip()]
+    (found,) = (block for block in blocks(text) if block.kind == "cloud")
+    return [line for line in found.text.splitlines() if line.strip()]
 
 
 def sections(text: str) -> list[Section]:
@@ -66,17 +66,17 @@ def sections(text: str) -> list[Section]:
 
 def steps(text: str) -> Iterator[Step]:
     request: Step | None = None
-    for kind, block in _BLOCK.findall(text):
-        if kind == "http":
+    for block in blocks(text):
+        if block.kind == "http":
             if request is not None:
                 yield request
-            request = _request(block)
-        elif kind == "json":
-            assert request is not None, f"an answer without a request: {block}"
-            yield _answered(request, block)
+            request = _request(block.text)
+        elif block.kind == "json":
+            assert request is not None, f"an answer without a request: {block.text}"
+            yield _answered(request, block.text)
             request = None
         else:
-            assert kind in ("cloud", "text", "console"), f"what is a {kind} block?"
+            assert block.kind in ("cloud", "text", "console"), f"what is a {block.kind} block?"
     if request is not None:
         yield request
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,18 +11,16 @@ from roost.client import errors
 from roost.client.parameters import SUFFIXED, WHOLE
 from roost.client.request import Request
 from tests.keystone.stand_in import PASSWORD, Keystone, token
+from tests.support.pages import blocks, programs
 from tests.support.roost_server import RoostServer
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "client.md"
 
-# A block of Python, and the block of what it prints.
-_EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
-
 
 def examples(text: str) -> Iterator[tuple[int, str, str]]:
     """The line of each example, its code and its output."""
-    for match in _EXAMPLE.finditer(text):
-        yield text[: match.start()].count("\n") + 2, match[1], match[2] or ""
+    for program, output in programs(blocks(text)):
+        yield program.line, program.text, output
 
 
 @pytest.mark.process

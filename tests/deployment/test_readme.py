@@ -11,8 +11,10 @@ import pytest
 
 from tests.support.database_servers import free_port
 from tests.support.installation import ROOT, has_build_tools, link_distribution, locked
+from tests.support.page_player import PagePlayer
+from tests.support.pages import blocks
 from tests.support.service_process import ServiceProcess
-from tests.support.terminal_session import Block, blocks, commands, looks_like, run
+from tests.support.terminal_session import Shell, commands
 
 TITLE = "## A minute with roost\n"
 URL = "http://127.0.0.1:8778"
@@ -20,10 +22,10 @@ URL = "http://127.0.0.1:8778"
 CLONED = ("src", "docs", "LICENSE", "README.md", "pyproject.toml")
 
 
-def minute() -> list[Block]:
+def minute() -> str:
     _, _, text = (ROOT / "README.md").read_text().partition(TITLE)
     assert text
-    return blocks(text.partition("\n## ")[0])
+    return text.partition("\n## ")[0]
 
 
 @pytest.fixture(scope="module")
@@ -63,15 +65,29 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 
 def test_the_minute(clone: Path, environment: Mapping[str, str], tmp_path: Path) -> None:
-    first, *others = minute()
+    text = minute()
+    first, *_ = blocks(text)
     *install, serve = [command.text for command in commands(first.text)]
     assert serve == "roost serve"
-    run(install, environment=environment, folder=clone)
-    with Service(install, environment, tmp_path) as service:
-        scripts, shown = second_terminal(others, service.url, tmp_path)
-        printed = run(scripts, environment={**environment, **service.variables}, folder=clone)
-    for script, expected, lines in zip(scripts, shown, printed, strict=True):
-        assert not expected or looks_like(expected, lines), f"$ {script}\n" + "\n".join(lines)
+    with first_terminal(environment, clone, tmp_path) as shell:
+        for command in install:
+            done = shell.run(command)
+            assert done.status == 0, "\n".join(done.output)
+    with (
+        Service(install, environment, tmp_path) as service,
+        PagePlayer(
+            environment={**environment, "ROOST_URL": service.url},
+            folder=clone,
+            scratch=tmp_path,
+            there={URL: service.url},
+        ) as player,
+    ):
+        player.play("README.md", text.partition(first.text)[2].partition("```")[2])
+
+
+def first_terminal(environment: Mapping[str, str], folder: Path, scratch: Path) -> Shell:
+    (scratch / "first").mkdir()
+    return Shell(environment=environment, folder=folder, scratch=scratch / "first")
 
 
 class Service(ServiceProcess):
@@ -80,7 +96,6 @@ class Service(ServiceProcess):
     def __init__(self, before: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        self.variables = {"ROOST_URL": self.url}
         [activate] = [line for line in before if line.startswith(". ")]
         super().__init__(
             ["bash", "-c", f"{activate}\nexec roost serve --port {port}"],
@@ -89,27 +104,3 @@ class Service(ServiceProcess):
             is_ready=lambda: httpx.get(f"{self.url}/", timeout=5).status_code == 200,
         )
 
-
-def second_terminal(
-    shown: Sequence[Block], url: str, folder: Path
-) -> tuple[list[str], list[Sequence[str]]]:
-    """The commands of the blocks, and what the README shows of their output."""
-    scripts: list[str] = []
-    outputs: list[Sequence[str]] = []
-    for block in shown:
-        match block.kind:
-            case "console":
-                for command in commands(block.text):
-                    scripts.append(command.text)
-                    outputs.append(command.output)
-            case "python":
-                program = folder / f"program{len(scripts)}.py"
-                program.write_text(block.text.replace(URL, url))
-                scripts.append(f"python {program}")
-                outputs.append(())
-            case "text":
-                # What the program before prints.
-                outputs[-1] = block.text.splitlines()
-            case other:
-                raise AssertionError(other)
-    return scripts, outputs

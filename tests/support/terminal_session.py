@@ -1,80 +1,136 @@
 """A session in a terminal, as documents show it: commands after `$ `, and what they print."""
 
+import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from types import TracebackType
+from typing import NamedTuple, Self
 
 from tests.support.terminal import COLUMNS, Terminal
 
 PROMPT = "$ "
-# A line of a document that stands for any number of lines.
-ANYTHING = "..."
+CTRL_C = "^C"
 
-_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
-# At the end of a line of a table.
-_SECONDS = re.compile(r"(?<= )\d+\.\d$")
-_MARK = "@@@ the end of a command @@@"
-
-
-class Block(NamedTuple):
-    kind: str  # the word after the fence: console, python, ...
-    text: str
+# Stands after the status of a command, so whoever has seen the mark can read the status.
+_MARK = " is the status of a command"
+_END = re.compile(rf"^(\d+){_MARK}$", re.MULTILINE)
 
 
 class Command(NamedTuple):
-    """A command, and the lines that a document shows of its output; none: they do not matter."""
+    """A command, and the lines that a document shows of its output."""
 
-    text: str
+    text: str  # empty: what the command before prints later
     output: tuple[str, ...]
+    line: int  # the number of its line in the block, from 0
 
 
-def blocks(page: str) -> list[Block]:
-    """The fenced blocks of a document."""
-    return [Block(*found) for found in _BLOCK.findall(page)]
+class Done(NamedTuple):
+    """What a command printed, without colours and without empty lines around it."""
+
+    output: tuple[str, ...]
+    status: int
 
 
 def commands(text: str) -> list[Command]:
-    """The commands of a `console` block."""
-    found: list[tuple[str, list[str]]] = []
-    for line in text.splitlines():
+    """The commands of a `console` block.
+
+    Lines before the first one belong to a command that still runs in this terminal.
+    """
+    found: list[tuple[str, list[str], int]] = []
+    for number, line in enumerate(text.splitlines()):
         if line.startswith(PROMPT):
-            found.append((line.removeprefix(PROMPT), []))
-        elif found and found[-1][0].endswith("\\"):
-            found[-1] = f"{found[-1][0]}\n{line}", []
-        else:
+            found.append((line.removeprefix(PROMPT), [], number))
+        elif found and _is_unfinished(found[-1][0]):
+            command, _, first = found[-1]
+            found[-1] = f"{command}\n{line}", [], first
+        elif found:
             found[-1][1].append(line)
-    return [Command(command, tuple(output)) for command, output in found]
+        else:
+            found.append(("", [line], number))
+    return [Command(command, tuple(output), number) for command, output, number in found]
 
 
-def run(scripts: Sequence[str], *, environment: Mapping[str, str], folder: Path) -> list[list[str]]:
-    """Run commands one after the other in one bash, in a terminal, until one fails.
+def _is_unfinished(command: str) -> bool:
+    """Whether bash would ask for another line."""
+    try:
+        shlex.split(command)
+    except ValueError:
+        # A quotation mark is open, or a backslash is the last character.
+        return True
+    return False
 
-    Returns the lines that each printed, without colours and without empty lines around them.
+
+class Shell:
+    """One bash in a terminal, with these variables and no others.
+
+    It runs each command as a script of its own, so the keyboard is free for the command.
     """
-    script = "".join(f"{each}\necho '{_MARK}'\n" for each in scripts)
-    variables = {**environment, "TERM": "dumb", "COLUMNS": str(COLUMNS)}
-    # With these variables and no others.
-    bash = ["env", "-i", *(f"{name}={value}" for name, value in variables.items()), "bash"]
-    with Terminal([*bash, "-c", f"set -e\ncd {shlex.quote(str(folder))}\n{script}"]) as terminal:
-        assert terminal.wait() == 0, terminal.shown
-        *outputs, _ = "\n".join(terminal.screen).split(f"{_MARK}\n")
-    return [output.strip("\n").splitlines() for output in outputs]
 
+    def __init__(self, *, environment: Mapping[str, str], folder: Path, scratch: Path) -> None:
+        self._scratch = scratch
+        self._count = 0
+        variables = {**environment, "TERM": "dumb", "COLUMNS": str(COLUMNS)}
+        queue = scratch / "queue"
+        os.mkfifo(queue)
+        loop = (
+            f"trap : INT; cd {shlex.quote(str(folder))}; exec 3<{shlex.quote(str(queue))}\n"
+            # `echo $?` shows the status of the command before.
+            'status=0; while IFS= read -r -u 3 script; do (exit $status); . "$script"; '
+            f"status=$?; printf '\\n%d{_MARK}\\n' $status; done"
+        )
+        assignments = [f"{name}={value}" for name, value in variables.items()]
+        self.terminal = Terminal(["env", "-i", *assignments, "bash", "-c", loop])
+        # Waits until bash has opened it.
+        self._queue = queue.open("w")
 
-def looks_like(shown: Sequence[str], printed: Sequence[str]) -> bool:
-    """Whether a document shows what was printed.
+    def run(self, command: str) -> Done:
+        """Run a command to its end."""
+        self.start(command)
+        return self.wait()
 
-    UUIDs, spaces at the end, and how many seconds something took do not count.
-    """
-    pattern = "".join(
-        "(?:.*\n)*?" if line.strip() == ANYTHING else re.escape(_masked(line)) + "\n"
-        for line in shown
-    )
-    return re.fullmatch(pattern, "".join(f"{_masked(line)}\n" for line in printed)) is not None
+    def start(self, command: str) -> None:
+        """Start a command that stays, such as a server."""
+        assert not self.is_busy, f"another command still runs before: {command}"
+        self._count += 1
+        script = self._scratch / f"command{self._count}"
+        script.write_text(f"{command}\n")
+        self._queue.write(f"{script}\n")
+        self._queue.flush()
 
+    def interrupt(self) -> Done:
+        """Press Ctrl-C, and wait until the command has ended."""
+        self.terminal.interrupt()
+        return self.wait()
 
-def _masked(line: str) -> str:
-    return _SECONDS.sub("SECONDS", _UUID.sub("UUID", line).rstrip())
+    def wait(self) -> Done:
+        self.terminal.wait_for(_MARK, self._count)
+        *_, output, status, _ = _END.split("\n".join(self.terminal.screen))
+        return Done(tuple(output.strip("\n").splitlines()), int(status))
+
+    @property
+    def is_busy(self) -> bool:
+        return self.terminal.shown.count(_MARK) < self._count
+
+    @property
+    def printed(self) -> tuple[str, ...]:
+        """What the command that still runs has printed so far."""
+        *_, output = _END.split("\n".join(self.terminal.screen))
+        return tuple(output.strip("\n").splitlines())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with self.terminal:
+            if self.is_busy and self.terminal.process.poll() is None:
+                self.interrupt()
+            self._queue.close()
+            self.terminal.wait()
+

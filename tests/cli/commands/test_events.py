@@ -147,6 +147,13 @@ def test_ctrl_c_ends_following_without_a_word(
     assert "Aborted" not in terminal.shown
 
 
+def test_a_terminal_says_that_it_waits(server: RoostServer) -> None:
+    with Terminal(command("events", "--follow", "--url", server.url)) as terminal:
+        terminal.wait_for("waiting for events, until Ctrl-C")
+        terminal.interrupt()
+        assert terminal.wait() == 130
+
+
 def test_a_closed_pipe_ends_following_quietly(
     server: RoostServer, client: Client, name: str
 ) -> None:

@@ -61,6 +61,20 @@ def test_a_query_is_one_word_or_several(roost: CommandLine, tree: str, name: str
         assert "fit" in roost("explain", *query)
 
 
+def test_a_query_names_the_provider_of_a_tree_or_a_subtree(
+    roost: CommandLine, tree: str, name: str
+) -> None:
+    expected = [["root", "provider", "gives"], [name, f"{name}-numa1", "VCPU:1"]]
+    assert rows(roost("candidates", "resources=VCPU:1", f"in_subtree={name}-numa1")) == expected
+    words = ("resources_A=VCPU:6", f"in_tree_A={name}-numa0")
+    assert roost("capacity", *words) == roost("capacity", words[0], f"in_tree_A={tree}")
+    for verb in ("candidates", "explain", "capacity", "place"):
+        assert (
+            roost.refused(verb, "resources=VCPU:1", f"in_tree={name}-numa7")
+            == f"there is no provider {name}-numa7; did you mean {name}-numa0?"
+        )
+
+
 def test_json_is_the_answer_of_the_api(roost: CommandLine, tree: str) -> None:
     found = roost.json("candidates", "resources=VCPU:1", f"in_tree={tree}", "--limit", "1")
     [request] = found["allocation_requests"]
@@ -160,4 +174,4 @@ def test_a_consumer_that_holds_something_is_not_placed(
 ) -> None:
     query = ("place", "resources=VCPU:1", f"in_tree={tree}", "--consumer", new_uuid)
     roost(*query)
-    assert "generation conflict" in roost.refused(*query, status=1)
+    assert f"{new_uuid} has a place already" in roost.refused(*query, status=1)

@@ -115,6 +115,9 @@ class Feed:
 
         if self._as_json:
             self.print_position()
+        elif sys.stderr.isatty():
+            # Until something changes there is nothing else to see.
+            click.echo("roost: waiting for events, until Ctrl-C", err=True)
         while True:
             try:
                 self._watch()

@@ -82,7 +82,7 @@ def place(
         need_extension(client, "placements")
         try:
             found: Any = Verbatim(client).place(
-                parse_query(query),
+                parse_query(client, query),
                 consumers or count or 1,
                 project_id=project,
                 user_id=user,
@@ -93,6 +93,11 @@ def place(
         except Conflict as error:
             if error.code == NO_CANDIDATES:
                 raise Failure(one_line(error), exit_code=NO) from error
+            for uuid in consumers:
+                if client.consumer(uuid).allocations:
+                    raise Failure(
+                        f"consumer {uuid} has a place already: see `roost allocation show {uuid}`"
+                    ) from error
             raise
         if as_json:
             print_json(found)

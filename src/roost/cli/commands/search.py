@@ -9,14 +9,18 @@ from roost.cli.arguments import PROVIDER
 from roost.cli.options import json_option, open_client, service_options
 from roost.cli.output import BadInput, Failure, print_json
 from roost.cli.provider_names import find_provider
+from roost.uuids import is_uuid
 
 if TYPE_CHECKING:
-    from roost.client import Request
+    from roost.client import Client, Request
 
 # How many candidates a table has, unless the query or --limit says it.
 CANDIDATES_DEFAULT = 20
 
 ORDERS = ("pack", "spread", "root", "random")
+
+# With or without a suffix. Their value is a provider, which a command line may call by its name.
+TREE_PARAMETERS = ("in_tree", "in_subtree")
 
 # The exit code of a question whose answer is no.
 NO = 3
@@ -35,11 +39,16 @@ def exit_code_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def parse_query(words: tuple[str, ...], *, limit: int | None = None) -> "Request":
+def parse_query(
+    client: "Client", words: tuple[str, ...], *, limit: int | None = None
+) -> "Request":
     """The request that the words of a command line are, all of them together."""
     from roost.client import Request
 
     asked = Request.parse("&".join(word.strip("&") for word in words))
+    for name, value in asked.parameters:
+        if name.startswith(TREE_PARAMETERS) and not is_uuid(value):
+            asked = asked.with_one(name, find_provider(client, value).uuid)
     if limit is None:
         return asked
     if "limit" in asked.query():
@@ -73,13 +82,14 @@ def candidates(
       roost candidates resources=VCPU:4,MEMORY_MB:8192
       roost candidates resources=VCPU:4 required=HW_CPU_X86_AVX2 --order pack
       roost candidates 'resources=VCPU:4&resources_NET=SRIOV_NET_VF:1' --limit 5
+      roost candidates resources=VCPU:4 in_tree=compute-7
       if roost candidates resources=VCPU:4 --exit-code >/dev/null; then ...; fi
     """
     from roost.cli.commands.answers import Verbatim, need_extension
     from roost.cli.commands.search_view import print_candidates
 
     with open_client(url, token) as client:
-        asked = parse_query(query, limit=limit)
+        asked = parse_query(client, query, limit=limit)
         if order is not None:
             if "order" in asked.query():
                 raise BadInput("the order is given twice: in the query and with --order")
@@ -143,7 +153,7 @@ def explain(
     with open_client(url, token) as client:
         need_extension(client, "explain")
         tree_uuid = None if provider is None else find_provider(client, provider).uuid
-        found = client.explain(parse_query(query), tree_uuid=tree_uuid)
+        found = client.explain(parse_query(client, query), tree_uuid=tree_uuid)
     if as_json:
         print_json(found)
     else:
@@ -173,7 +183,7 @@ def capacity(query: tuple[str, ...], as_json: bool, url: str | None, token: str 
 
     with open_client(url, token) as client:
         need_extension(client, "capacity")
-        found = client.capacity(parse_query(query))
+        found = client.capacity(parse_query(client, query))
     if as_json:
         print_json(found)
     else:
