@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx
 
@@ -19,8 +20,16 @@ HOLD_SECONDS = 1
 CONFIGURATION = "[roost]\nsummary_metrics = total\n"
 
 
+class MonitoredService(NamedTuple):
+    """A service, and how it was started."""
+
+    server: RoostServer
+    database_url: str
+    configuration: Path
+
+
 @contextmanager
-def monitored_service(database_url: str, folder: Path) -> Iterator[RoostServer]:
+def monitored_service(database_url: str, folder: Path) -> Iterator[MonitoredService]:
     """A running service of two processes, with clients that go on until the block ends."""
     configuration = folder / "placement.conf"
     configuration.write_text(CONFIGURATION)
@@ -39,8 +48,8 @@ def monitored_service(database_url: str, folder: Path) -> Iterator[RoostServer]:
         try:
             _lose_a_race(http)
             _hold_a_tree(http)
-            with Claimers(server.url, 2):
-                yield server
+            with Claimers(server.url, 2, pause_seconds=0.1):
+                yield MonitoredService(server, database_url, configuration)
         finally:
             stop.set()
             for visitor in visitors:

@@ -23,7 +23,8 @@ class Reshaper:
     It works in a thread of its own until the block ends.
     """
 
-    def __init__(self, transport: httpx.BaseTransport) -> None:
+    def __init__(self, transport: httpx.BaseTransport, pause_seconds: float) -> None:
+        self._pause_seconds = pause_seconds
         self.problems: list[str] = []
         self.reshape_count = 0
         self._http = httpx.Client(
@@ -64,7 +65,7 @@ class Reshaper:
 
     def _run(self) -> None:
         try:
-            while not self._end.is_set():
+            while not self._end.wait(self._pause_seconds):
                 self._reshape()
                 self._look()
                 self._source, self._target = self._target, self._source

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.operations.monitored_service import monitored_service
+from tests.operations.monitored_service import MonitoredService
 from tests.operations.prometheus_server import Prometheus
-from tests.support.database_servers import PostgreSQL
 
 ROOT = Path(__file__).parents[2]
 GRAFANA = ROOT / "deploy" / "grafana"
@@ -53,14 +52,10 @@ def test_panels_have_ids_and_places_of_their_own() -> None:
 
 @pytest.fixture(scope="module")
 def prometheus(
-    postgresql: PostgreSQL, tmp_path_factory: pytest.TempPathFactory
+    monitored: MonitoredService, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Prometheus]:
-    folder = tmp_path_factory.mktemp("monitored")
-    url = postgresql.create_database()
-    with (
-        monitored_service(url, folder) as service,
-        Prometheus(service.port, folder / "prometheus") as prometheus,
-    ):
+    folder = tmp_path_factory.mktemp("prometheus")
+    with Prometheus(monitored.server.port, folder) as prometheus:
         # A rate takes two collections, and a rule that depends on another two evaluations.
         prometheus.wait_for("roost:http_errors:ratio5m")
         prometheus.wait_for(
@@ -68,7 +63,6 @@ def prometheus(
         )
         prometheus.wait_for("roost_event_watchers > 0")
         yield prometheus
-    postgresql.drop_database(url)
 
 
 def filled_in(expression: str) -> str:

@@ -111,12 +111,19 @@ class Claimer:
 class Claimers:
     """Several clients, each in a thread of its own, that work until the block ends.
 
-    `transport` sends their requests, to the server at the URL or to another one.
+    `transport` sends their requests, to the server at the URL or to another one. Without a pause
+    they use all of the processor.
     """
 
     def __init__(
-        self, url: str, count: int, *, transport: httpx.BaseTransport | None = None
+        self,
+        url: str,
+        count: int,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        pause_seconds: float = 0,
     ) -> None:
+        self._pause_seconds = pause_seconds
         self.members = [Claimer(url, seed, transport) for seed in range(count)]
         self._end = threading.Event()
         self._threads = [
@@ -131,10 +138,8 @@ class Claimers:
             except Exception as error:
                 member.problems.append(repr(error))
                 return
-            if member.unanswered:
-                # The server is down; repeating requests without a pause would only use the
-                # processor.
-                time.sleep(0.05)
+            # If the server is down, requests without a pause would only use the processor.
+            time.sleep(0.05 if member.unanswered else self._pause_seconds)
 
     def work(self, acknowledged: int, seconds_max: float = 60) -> None:
         """Wait until so many more writes were acknowledged."""

@@ -1,0 +1,38 @@
+"""What `benchmarks/sizing.py` has measured."""
+
+import msgspec
+
+
+class Size(msgspec.Struct):
+    """A cloud on one kind of database, served by one worker."""
+
+    hosts: int
+    providers: int
+    allocations: int
+    database: str
+    disk_bytes: int
+    start_seconds: float  # until a search is answered
+    started_bytes: int  # of the worker
+    highest_bytes: int  # while it loaded its index
+    busy_bytes: int  # after searches and claims
+    searches: float  # a second
+    claims: float
+
+
+class Load(msgspec.Struct):
+    """A cloud served by a number of workers."""
+
+    hosts: int
+    database: str
+    workers: int
+    searches: float  # a second
+    claims: float
+    shared_bytes: int  # of all processes, what they share counted once
+
+
+class Sizes(msgspec.Struct):
+    """All of it."""
+
+    machine: str
+    sizes: list[Size]
+    loads: list[Load]
