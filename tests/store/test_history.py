@@ -146,3 +146,21 @@ def test_records_keep_their_encoding() -> None:
     assert encode(record) == stored
     # Empty fields are left out.
     assert encode(advances(3)) == '{"generations":[[1,3]]}'
+
+
+@pytest.mark.parametrize("ids", [(1, 2), (2, 1)])
+def test_the_two_writers_of_a_process_are_put_in_order(ids: tuple[int, int]) -> None:
+    """Also if their records have no provider in common: one says how far the other one was."""
+    first, other = ids
+    writers = {
+        first: [advances(1), advances(2)],
+        other: [
+            ChangeRecord(classes=[7], after=(first, 1)),
+            ChangeRecord(classes=[8], after=(first, 2)),
+        ],
+    }
+    order = ordered(writers)
+    assert order.index(writers[other][0]) > order.index(writers[first][0])
+    assert order[-1] == writers[other][1]
+    # What came before the position of the reader is not waited for.
+    assert ordered({other: writers[other]}) == writers[other]

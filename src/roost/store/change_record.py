@@ -51,6 +51,8 @@ class ChangeRecord(msgspec.Struct, omit_defaults=True, frozen=True, rename=_STOR
     # For each claim of a batch: how many of `generations`, and how many of `usage`, are its own, in
     # their order. Empty: all of them are of one write.
     claims: list[tuple[int, int]] = []
+    # A process writes as two writers: the other one's id, and the number that it had written.
+    after: tuple[int, int] | None = None
 
     @property
     def is_self_contained(self) -> bool:

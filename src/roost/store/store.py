@@ -60,6 +60,8 @@ class Store:
         self._writer = Writer(database)
         self._at_once_writer = AtOnceWriter(database)
         at_once = self._at_once_writer.feed_writer if self.writes_at_once else None
+        if at_once is not None:
+            self._writer.companion, at_once.companion = at_once, self._writer
         self._feed = Feed(database, self._writer, at_once)
         self.reads = Reads(database)
         self.consumer_list = ConsumerList(database)

@@ -3,7 +3,8 @@
 SQLite knows the order in which records were written. On other databases the records of one writer
 have an order, and those of different writers do not. But a write advances the generations of the
 providers that it changes, or records the generations that it saw. So records about a common
-provider can be ordered by generation, which is the order in which the writes took place.
+provider can be ordered by generation, which is the order in which the writes took place. And the
+two writers of a process say in their records how far the other one was.
 """
 
 import heapq
@@ -61,12 +62,26 @@ def in_order(records: Sequence[SequencedRecord]) -> Iterator[SequencedRecord]:
     remaining = _RemainingRecords([each.record for each in records])
     while queues:
         heads = {writer: queue[0].record for writer, queue in queues.items()}
-        writer = _next_writer(heads, remaining)
+        writer = _next_writer(_without_later(heads, queues) or heads, remaining)
         each = queues[writer].popleft()
         if not queues[writer]:
             del queues[writer]
         remaining.remove(each.record)
         yield each
+
+
+def _without_later(
+    heads: Mapping[int, ChangeRecord], queues: Mapping[int, Sequence[SequencedRecord]]
+) -> Mapping[int, ChangeRecord]:
+    """Those that the other writer of their process did not write before."""
+
+    def is_later(record: ChangeRecord) -> bool:
+        if record.after is None:
+            return False
+        other, number = record.after
+        return other in queues and queues[other][0].sequence <= number
+
+    return {writer: record for writer, record in heads.items() if not is_later(record)}
 
 
 def _next_writer(heads: Mapping[int, ChangeRecord], remaining: "_RemainingRecords") -> int:

@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Callable
 
+import msgspec
 from oslo_db import exception as driver  # type: ignore[import-untyped]
 from sqlalchemy import (
     Connection,
@@ -65,6 +66,9 @@ class Writer:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        # The other writer of this process, if it has one. Clients see the writes of one process in
+        # the order in which it made them, by whichever writer.
+        self.companion: Writer | None = None
         # Built once: building a statement costs as much as running it.
         self._advance_row = Prepared(
             update(roost_writers)
@@ -132,6 +136,7 @@ class Writer:
             writer_id = self.id
             if writer_id is None:
                 raise LostRace("the row of this writer is missing")
+            record = self._after_companion(record)
             self._announce(connection, writer_id, sequence, record)
             if sequence % TRIM_INTERVAL == 0:
                 connection.execute(_old_records(writer_id, sequence))
@@ -151,6 +156,7 @@ class Writer:
             writer_id = self.id
             if writer_id is None:
                 raise LostRace("the row of this writer is missing")
+            record = self._after_companion(record)
             announcement = Announcement(
                 writer_id=writer_id, sequence=sequence, record=encode(record)
             )
@@ -171,6 +177,13 @@ class Writer:
             self._remember(writer_id, sequence, record)
         if sequence % TRIM_INTERVAL == 0:
             self._trim(writer_id, sequence)
+
+    def _after_companion(self, record: ChangeRecord) -> ChangeRecord:
+        """The record, which says what the other writer of this process wrote before it."""
+        other = self.companion
+        if other is None or other.id is None:
+            return record
+        return msgspec.structs.replace(record, after=(other.id, other._sequence))
 
     def _is_lost(self, error: Exception, writer_id: int, sequence: int) -> bool:
         """Whether the row of this writer, and not the rows of the claim, made it fail."""
