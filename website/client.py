@@ -17,6 +17,8 @@ _SECTIONS = {
 }
 
 
+# It has the same methods once more.
+_OPTIONS = {"AsyncClient": ("    options:", "      inherited_members: false")}
 PAGE = "reference/client-classes.md"
 
 
@@ -28,14 +30,18 @@ def _page() -> Iterator[str]:
     yield "# The client: classes and methods"
     yield ""
     yield "All that `roost.client` exports, from its docstrings. [The Python client](client.md) is"
-    yield "the guide to it, with examples. `AsyncClient` has the methods of `Client`; its requests"
-    yield "are awaited, and its iterators are asynchronous."
+    yield "the guide to it, with examples."
+    yield ""
+    yield "A method that is shown with `Call[X]` returns `X`, and one with `Pages[X]` an iterator of"
+    yield "`X`. `AsyncClient` has the same methods as `Client`: there the first is awaited, and the"
+    yield "second is an asynchronous iterator."
     yield ""
     for module, title in _SECTIONS.items():
         yield f"## {title}"
         yield ""
         for name in _names_of(module):
             yield f"::: roost.client.{name}"
+            yield from _OPTIONS.get(name, ())
             yield ""
 
 

@@ -158,8 +158,7 @@ def _facts(operation: Operation) -> Iterator[list[str]]:
         yield ["Policy", f"[`{route.rule.name}`](../policy.md), by default `{route.rule.default}`"]
     if route.extension:
         yield ["Extension", f"`{route.extension}`, see [Beyond the API](../beyond.md)"]
-    statuses = [status for status in described["responses"] if status.isdigit()]
-    yield ["Answers", ", ".join(map(span, [*sorted(statuses), "4XX"]))]
+    yield ["Answers", ", ".join(map(span, sorted(described["responses"])))]
 
 
 def _range(versions: Mapping[str, str]) -> str:
