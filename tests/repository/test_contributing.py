@@ -15,12 +15,14 @@ ROOT = Path(__file__).parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SCRIPTS = sorted(path.name for path in (ROOT / "scripts").iterdir())
-LOCKS = ("apache", "build", "deploy", "libvirt", "nova", "openapi", "release", "serve", "test")
+LOCKS = ("apache", "build", "deploy", "docs", "libvirt", "nova", "openapi", "release", "serve", "test")
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 # Extras that need headers which are not everywhere, so they have lock files of their own.
 BUILT_APART = {"libvirt"}
 # Extras of the container and the Debian package, which go wherever a database is.
 DEPLOYED = {"postgresql", "mysql", "memcached"}
+# What needs a build of its own, and what only the site needs.
+LOCKED_APART = BUILT_APART | {"docs"}
 COMPATIBILITY = tomllib.loads((ROOT / "compat" / "pyproject.toml").read_text())
 # A package, its version, sometimes a condition, and at least one hash.
 PINNED = re.compile(
@@ -86,7 +88,7 @@ def test_a_lock_file_contains_versions_and_hashes_only(name: str) -> None:
 
 def test_lock_files_agree() -> None:
     everything = locked("test")
-    for name in ("apache", "build", "deploy", "libvirt", "release", "serve"):
+    for name in ("apache", "build", "deploy", "docs", "libvirt", "release", "serve"):
         for package, version in locked(name).items():
             assert everything.get(package, version) == version, package
     assert locked("serve").items() <= locked("deploy").items() <= everything.items()
@@ -117,12 +119,13 @@ def listed(name: str) -> list[Requirement]:
         ("apache", [Requirement("mod_wsgi")]),
         ("build", [Requirement(text) for text in PROJECT["build-system"]["requires"]]),
         ("deploy", dependencies(*DEPLOYED)),
+        ("docs", dependencies("docs")),
         ("libvirt", [Requirement(text) for text in EXTRAS["libvirt"]]),
         ("nova", listed("nova")),
         ("openapi", listed("openapi")),
         ("release", listed("release")),
         ("serve", dependencies()),
-        ("test", dependencies(*EXTRAS.keys() - BUILT_APART)),
+        ("test", dependencies(*EXTRAS.keys() - LOCKED_APART)),
     ],
     ids=LOCKS,
 )
@@ -153,7 +156,7 @@ def test_the_server_needs_no_test_tools() -> None:
 
 def test_every_extra_is_installed_for_tests() -> None:
     [extras] = re.findall(r"^extras='\[(.*)\]'$", script("environment"), re.MULTILINE)
-    assert set(extras.split(",")) == EXTRAS.keys() - BUILT_APART
+    assert set(extras.split(",")) == EXTRAS.keys() - LOCKED_APART
     for name in BUILT_APART:
         assert f"build_package {name} " in script("environment")
 

@@ -10,7 +10,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,6 +21,8 @@ from typing import Any, ClassVar, Self
 
 import pytest
 
+from tests.support.service_process import free_port
+
 # The kinds of database that roost supports, by the names of their fixtures.
 DATABASES = ("sqlite", "postgresql", "mariadb")
 # Those that are reached through a connection.
@@ -29,13 +30,6 @@ SERVERS = ("postgresql", "mariadb")
 
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 15
-
-
-def free_port() -> int:
-    """A loopback port on which no process listens right now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def missing(what: str, packages: str = "postgresql mariadb-server") -> None:

@@ -8,7 +8,8 @@ import time
 from types import TracebackType
 from typing import Self
 
-from tests.support.database_servers import free_port, missing
+from tests.support.database_servers import missing
+from tests.support.service_process import free_port
 
 START_SECONDS_MAX = 20
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.support.database_servers import free_port
-from tests.support.service_process import ServiceProcess
+from tests.support.service_process import ServiceProcess, free_port
 
 
 def command(*arguments: str) -> list[str]:

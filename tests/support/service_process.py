@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,13 @@ import httpx
 
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 15
+
+
+def free_port() -> int:
+    """A loopback port on which no process listens right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 class ServiceProcess:

@@ -35,14 +35,15 @@ REQUESTS = Counter(
 )
 REQUEST_SECONDS = Histogram(
     "roost_http_request_seconds",
-    "How long answers took.",
+    "How long requests took to answer, without the time that they waited for the end of a hold.",
     ["route", "method"],
     buckets=_REQUEST_SECONDS,
     registry=REGISTRY,
 )
 CONFLICTS = Counter(
     "roost_conflicts",
-    "Requests that were refused with 409, by the kind of refusal.",
+    "Requests that were refused with 409, by the kind of refusal, such as CapacityExceeded, "
+    "ConsumerGenerationConflict or ConcurrentUpdate.",
     ["reason"],
     registry=REGISTRY,
 )
@@ -53,7 +54,8 @@ CONFLICTS = Counter(
 # Only sums: they cost half as much as a histogram, and the routes have histograms.
 _SEARCH_SECONDS = Counter(
     "roost_search_seconds",
-    "Total time spent in each stage of searches for candidates.",
+    "Total time spent in each stage of searches for candidates: catch_up (with the change feed), "
+    "search, render. Divided by roost_search_candidates_count it is the mean of a search.",
     ["stage"],
     registry=REGISTRY,
 )
@@ -69,7 +71,8 @@ SEARCH_CANDIDATES = Histogram(
 
 SEARCHES_OUT_OF_TIME = Counter(
     "roost_searches_out_of_time",
-    "Searches, explanations, counts of capacity and placements that ran out of time.",
+    "Searches, explanations, counts of capacity and placements that used up "
+    "[roost]search_seconds_max.",
     registry=REGISTRY,
 )
 
@@ -78,7 +81,8 @@ SEARCHES_OUT_OF_TIME = Counter(
 
 CLAIMS_PER_COMMIT = Histogram(
     "roost_claims_per_commit",
-    "How many claims of new consumers were committed together.",
+    "How many claims of new consumers were committed together. The more clients claim at once, the "
+    "higher.",
     buckets=_BATCH_SIZES,
     registry=REGISTRY,
 )
@@ -95,26 +99,29 @@ INDEX_PROVIDERS = Gauge(
 )
 INDEX_ROWS = Gauge(
     "roost_index_rows",
-    "Rows of the index: its providers, and unused rows of former ones.",
+    "Rows of the index: its providers, and rows of former providers that are not removed yet.",
     ["process"],
     registry=REGISTRY,
     multiprocess_mode="livemax",
 )
 INDEX_CAUGHT_UP = Gauge(
     "roost_index_caught_up_timestamp_seconds",
-    "When the index had last caught up with the database.",
+    "When the index had last caught up with the database. It catches up before each answer, so "
+    "that of an idle process is old.",
     ["process"],
     registry=REGISTRY,
     multiprocess_mode="livemax",
 )
 INDEX_RECORDS = Counter(
     "roost_index_records",
-    "Records of the change feed that the index has caught up with.",
+    "Records of the change feed that the index found when it caught up: how far it was behind, "
+    "summed up.",
     registry=REGISTRY,
 )
 INDEX_LOADS = Counter(
     "roost_index_loads",
-    "How often the whole index was loaded: at the start, or because the feed was not enough.",
+    "How often the whole index was loaded: at the start, or anew because the feed has a gap (the "
+    "database was restored from a backup, or the process was paused for long).",
     ["reason"],
     registry=REGISTRY,
 )
@@ -143,7 +150,9 @@ class IndexGauges:
 
 _RETRIES = Counter(
     "roost_transaction_retries",
-    "Transactions that ran again: the index was stale, a race was lost, or the connection was.",
+    "Transactions that ran again: proposal (an optimistic write was decided on an index that was "
+    "out of date), race (another writer was first), connection (it was lost before COMMIT), "
+    "placement (another writer claimed the chosen candidate, and the next one was tried).",
     ["reason"],
     registry=REGISTRY,
 )
@@ -153,7 +162,8 @@ RETRY_CONNECTION = _RETRIES.labels("connection")
 RETRY_PLACEMENT = _RETRIES.labels("placement")
 CONNECTIONS_USED = Gauge(
     "roost_database_connections_used",
-    "Connections to the database that are in use.",
+    "Connections to the database that are in use. The pool read includes one or two that each "
+    "process keeps for the change feed, and write one for claims.",
     ["pool"],
     registry=REGISTRY,
     multiprocess_mode="livesum",
@@ -167,7 +177,7 @@ CONNECTIONS_MAX = Gauge(
 )
 CONNECTION_TIMEOUTS = Counter(
     "roost_database_connection_timeouts",
-    "Requests that were refused because all connections were in use for too long.",
+    "Requests that got no connection in time, and were answered with 503.",
     registry=REGISTRY,
 )
 

@@ -20,7 +20,7 @@ LEFT_OUT = "roost_summary_series_left_out"
 
 _AMOUNTS = ("total", "reserved", "capacity", "used", "free")
 _WHOSE = {
-    TOTAL: "all providers",
+    TOTAL: "the cloud",
     AGGREGATES: "an aggregate",
     TRAITS: "trees whose root has a trait",
 }
@@ -75,19 +75,19 @@ class _Families:
         name = f"roost_summary_{label}_" if label else "roost_summary_"
         self._has_label = bool(label)
         self.providers = GaugeMetricFamily(
-            f"{name}providers", f"How many providers: {whose}.", labels=labels
+            f"{name}providers", f"Providers of {whose}.", labels=labels
         )
         self.trees = GaugeMetricFamily(
-            f"{name}trees", f"How many trees they are from: {whose}.", labels=labels
+            f"{name}trees", f"Trees with providers of {whose}.", labels=labels
         )
         self.resources = GaugeMetricFamily(
             f"{name}resources",
-            f"Amounts of a resource class: {whose}.",
+            f"Amounts of a resource class in {whose}: total, reserved, capacity, used, free.",
             labels=[*labels, "resource_class", "amount"],
         )
         self.resource_providers = GaugeMetricFamily(
             f"{name}resource_providers",
-            f"How many providers have an inventory of a resource class: {whose}.",
+            f"Providers of {whose} that have an inventory of a resource class.",
             labels=[*labels, "resource_class"],
         )
 

@@ -15,14 +15,14 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
         cfg.StrOpt(
             "log_file",
             deprecated_name="logfile",
-            help="Log to this file instead of the standard error output.",
+            help="Log to this file instead of the standard error output. Empty: not set.",
         ),
-        cfg.StrOpt("log_dir", deprecated_name="logdir", help="The folder of log_file."),
+        cfg.StrOpt("log_dir", deprecated_name="logdir", help="The folder of a relative log_file."),
         cfg.ListOpt(
             "default_log_levels",
             default=LOG_LEVELS,
-            help="Levels of loggers: logger=LEVEL. The logger roost.requests writes the line for "
-            "each request.",
+            help="The lowest level that each logger logs, as logger=LEVEL. roost.requests=WARNING "
+            "suppresses the line for each request.",
         ),
     ],
     "api": [
@@ -30,33 +30,97 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
             "auth_strategy",
             default="keystone",
             choices=["keystone", "noauth2"],
-            help="Who validates tokens. noauth2 accepts every token: for tests and development.",
+            help="How tokens are checked. keystone: as [keystone_authtoken] says. noauth2 accepts "
+            "every token, for tests and development.",
         ),
     ],
     "placement": [
-        cfg.BoolOpt("randomize_allocation_candidates", default=False),
-        cfg.StrOpt("incomplete_consumer_project_id", default=INCOMPLETE_ID),
-        cfg.StrOpt("incomplete_consumer_user_id", default=INCOMPLETE_ID),
-        cfg.IntOpt("allocation_conflict_retry_count", default=10, min=0),
-        cfg.IntOpt("max_allocation_candidates", default=-1, min=-1, help="-1: no limit."),
+        cfg.BoolOpt(
+            "randomize_allocation_candidates",
+            default=False,
+            help="Shuffle trees and providers before the limit of a search is applied.",
+        ),
+        cfg.StrOpt(
+            "incomplete_consumer_project_id",
+            default=INCOMPLETE_ID,
+            help="The project of consumers that clients wrote without one (before 1.8).",
+        ),
+        cfg.StrOpt(
+            "incomplete_consumer_user_id",
+            default=INCOMPLETE_ID,
+            help="The user of consumers that clients wrote without one (before 1.8).",
+        ),
+        cfg.IntOpt(
+            "allocation_conflict_retry_count",
+            default=10,
+            min=0,
+            help="How many times the server tries a write of allocations again when another "
+            "writer was first.",
+        ),
+        cfg.IntOpt(
+            "max_allocation_candidates",
+            default=-1,
+            min=-1,
+            help="How many candidates an answer may have at most. -1: no limit.",
+        ),
         cfg.StrOpt(
             "allocation_candidates_generation_strategy",
             default="breadth-first",
             choices=["depth-first", "breadth-first"],
-            help="breadth-first: trees take turns, so that one wide tree cannot fill the answer.",
+            help="breadth-first: trees take turns, so that one wide tree cannot fill the answer. "
+            "depth-first: all candidates of one tree, then those of the next.",
         ),
     ],
     DATABASE: [
-        cfg.StrOpt("connection", secret=True, help="The URL of the database."),
-        cfg.BoolOpt("sync_on_startup", help="Create or migrate the tables at start."),
-        cfg.IntOpt("max_pool_size", default=5, min=0, help="0: no limit."),
-        cfg.IntOpt("max_overflow", default=50, min=-1, help="-1: no limit."),
-        cfg.IntOpt("pool_timeout", min=0),
-        cfg.IntOpt("connection_recycle_time", default=3600, min=-1, help="-1: never."),
-        cfg.StrOpt("mysql_sql_mode", default="TRADITIONAL"),
-        cfg.IntOpt("mysql_wsrep_sync_wait", min=0, max=15),
-        cfg.BoolOpt("sqlite_synchronous", default=True),
-        cfg.StrOpt("connection_parameters", default=""),
+        cfg.StrOpt(
+            "connection",
+            secret=True,
+            help="The URL of the database. Not set: an embedded SQLite file.",
+        ),
+        cfg.BoolOpt(
+            "sync_on_startup",
+            help="Create or migrate the tables at start. Not set: roost serve does, other servers "
+            "do so only for the embedded file.",
+        ),
+        cfg.IntOpt(
+            "max_pool_size",
+            default=5,
+            min=0,
+            help="How many connections each pool of a process keeps open. 0: no limit.",
+        ),
+        cfg.IntOpt(
+            "max_overflow",
+            default=50,
+            min=-1,
+            help="How many connections may be opened beyond max_pool_size. -1: no limit.",
+        ),
+        cfg.IntOpt("pool_timeout", min=0, help="How many seconds to wait for a connection."),
+        cfg.IntOpt(
+            "connection_recycle_time",
+            default=3600,
+            min=-1,
+            help="After how many seconds a connection is renewed. -1: never.",
+        ),
+        cfg.StrOpt(
+            "mysql_sql_mode",
+            default="TRADITIONAL",
+            help="The SQL mode of sessions on MariaDB and MySQL.",
+        ),
+        cfg.IntOpt(
+            "mysql_wsrep_sync_wait",
+            min=0,
+            max=15,
+            help="wsrep_sync_wait of sessions. Not set: what reads on a Galera cluster need.",
+        ),
+        cfg.BoolOpt(
+            "sqlite_synchronous", default=True, help="Wait until a commit is on the disk."
+        ),
+        cfg.StrOpt(
+            "connection_parameters",
+            default="",
+            help="Parameters that are appended to the URL, as name=value&name=value. The same "
+            "rules hold for them.",
+        ),
     ],
     "roost": [
         cfg.BoolOpt(
@@ -95,17 +159,18 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
         cfg.IntOpt(
             "event_streams_max",
             min=0,
-            help="How many requests to GET /events may be open at once in each process, waiting "
-            "for changes. Not set: 1000 with roost serve; 2 with other servers, where each takes "
-            "one of the threads of the process.",
+            help="How many requests to GET /events may wait for changes at once in each process. "
+            "Not set: 1000 with roost serve, where waiting takes no thread; 2 with other servers, "
+            "where each takes a thread of the process, so raise it together with the number of "
+            "threads. 0: no request may wait.",
         ),
         cfg.FloatOpt(
             "hold_seconds_max",
             default=10.0,
             min=0.1,
             max=60.0,
-            help="How long one hold may keep claims and releases in a tree waiting. A client that "
-            "asks for more gets this.",
+            help="How long one hold may keep claims and releases in a tree waiting for a reshape. "
+            "A client that asks for more gets this.",
         ),
         cfg.ListOpt(
             "summary_metrics",
@@ -142,17 +207,26 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
     ],
     # Only the options of these two sections that decide whether their middleware is used at all.
     "cors": [
-        cfg.ListOpt("allowed_origin", default=[], help="Origins whose pages may use the API."),
+        cfg.ListOpt(
+            "allowed_origin",
+            default=[],
+            help="Origins whose pages may use the API. Empty: no CORS.",
+        ),
     ],
     "oslo_middleware": [
         cfg.BoolOpt(
             "enable_proxy_headers_parsing",
             default=False,
-            help="Trust the X-Forwarded-* headers of a proxy in front of roost.",
+            help="Trust what the X-Forwarded-* headers of a proxy in front of roost say about the "
+            "client.",
         ),
     ],
     "workarounds": [
-        cfg.BoolOpt("optimize_for_wide_provider_trees", default=False),
+        cfg.BoolOpt(
+            "optimize_for_wide_provider_trees",
+            default=False,
+            help="Accepted, and without effect: the search is fast without it.",
+        ),
     ],
 }
 
