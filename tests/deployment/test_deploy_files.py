@@ -19,7 +19,7 @@ from roost.settings import OPTIONS
 from tests.deployment.uwsgi_server import DEPLOY
 
 ROOT = DEPLOY.parent
-PAGES = ("operations/running.md", "how-to/agent.md")
+PAGES = ("operations/alerts.md", "operations/running.md", "how-to/agent.md")
 DOCUMENTS = "".join((ROOT / "docs" / page).read_text() for page in PAGES)
 COMMAND_LINE = (ROOT / "docs" / "reference" / "command-line.md").read_text()
 INSTALLED = "/opt/roost/bin"
