@@ -110,13 +110,14 @@ def test_it_shows_an_operation(
     details = page.get_by_role("complementary", name="details")
     expect(details).to_contain_text("Find where a request fits.")
     # Its parameters, a request, the fields of its answer, and an answer.
-    expect(details.get_by_role("row").filter(has_text="same_subtree")).to_contain_text("from 1.36")
-    expect(details.get_by_role("row").filter(has_text="groups")).to_contain_text("resources_GPU")
+    rows = details.get_by_role("row")
+    expect(rows.filter(has=page.get_by_text("same_subtree", exact=True))).to_contain_text("1.36")
+    expect(rows.filter(has=page.get_by_text("groups", exact=True))).to_contain_text("resources_GPU")
     expect(details).to_contain_text(
         f"{empty.url}/allocation_candidates?resources=VCPU:8,MEMORY_MB:65536"
         "&resources_GPU=PGPU:1&required_GPU=CUSTOM_A100"
     )
-    expect(details.get_by_role("row").filter(has_text="provider_summaries").first).to_be_visible()
+    expect(rows.filter(has=page.get_by_text("provider_summaries", exact=True))).to_be_visible()
     expect(details.locator("pre").first).to_contain_text('"allocation_requests": [')
     assert axe(page) == []
     take_pictures(page, "docs-operation")
@@ -124,9 +125,7 @@ def test_it_shows_an_operation(
     expect(details).to_have_count(0)
 
 
-def test_every_operation_opens(
-    open_page: OpenPage, empty: ConsoleServer, axe: Callable[[Page], list[str]]
-) -> None:
+def test_every_operation_opens(open_page: OpenPage, empty: ConsoleServer) -> None:
     page = open_page(f"{empty.url}/docs")
     links = page.locator(".operations a")
     expect(links.first).to_be_visible()
@@ -134,9 +133,8 @@ def test_every_operation_opens(
         links.nth(number).click()
         expect(links.nth(number)).to_have_attribute("aria-current", "true")
         expect(page.locator(".operation .command").first).to_contain_text("curl ")
-        expect(page.locator(".answer[open]")).to_have_count(
-            2 if links.nth(number).inner_text().startswith("PUT\n/traits/") else 1
-        )
+        # What a success is, is there to be seen.
+        expect(page.locator(".answer[open]").first).to_contain_text(re.compile("Done|Created"))
 
 
 def test_the_keyboard_is_enough(open_page: OpenPage, empty: ConsoleServer) -> None:

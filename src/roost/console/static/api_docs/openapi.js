@@ -63,36 +63,44 @@ function toOperation(document, path, method, operation) {
 		extension: own.extension ?? "",
 		isOpen: operation.security?.length === 0,
 		// The version is a parameter of all of them.
-		parameters: parameters.filter((/** @type {any} */ each) => each.in !== "header").map((/** @type {any} */ each) => toParameter(document, each)),
+		parameters: parameters.filter((/** @type {any} */ each) => each.in !== "header").map((/** @type {any} */ each) => toParameter(document, each, own)),
 		bodyType: schema ? describe(document, schema) : "",
 		body: schema ? describeFields(document, schema) : [],
-		answers: Object.entries(operation.responses ?? {}).map(([status, answer]) => toAnswer(document, status, resolve(document, answer) ?? {})),
+		answers: Object.entries(operation.responses ?? {}).sort(byStatus).map(([status, answer]) => toAnswer(document, status, resolve(document, answer) ?? {})),
 		examples: listExamples(path, parameters, operation.requestBody?.content?.[JSON_TYPE], operation.responses ?? {}),
 	};
 }
 
-/** @param {any} document @param {any} parameter @returns {Parameter} */
-function toParameter(document, parameter) {
+/** @param {any} document @param {any} parameter @param {any} around the versions of its operation @returns {Parameter} */
+function toParameter(document, parameter, around) {
+	const own = parameter["x-openstack"] ?? {};
 	return {
 		in: parameter.in ?? "",
 		name: parameter.name ?? "",
 		type: describe(document, parameter.schema),
 		isRequired: Boolean(parameter.required),
-		versions: describeVersions(document, parameter["x-openstack"] ?? {}),
+		// What is as old as its operation need not say so.
+		versions: own["min-ver"] === around["min-ver"] ? "" : describeVersions(document, own),
 		description: parameter.description ?? "",
 	};
 }
 
+/** A range such as 4XX comes after what is listed of it. @param {[string, any]} one @param {[string, any]} other */
+function byStatus([one], [other]) {
+	return one.replace("XX", "99").localeCompare(other.replace("XX", "99"));
+}
+
 /** @param {any} document @param {string} status @param {any} answer @returns {Answer} */
 function toAnswer(document, status, answer) {
-	const [content] = /** @type {any[]} */ (Object.values(answer.content ?? {}));
+	const contents = /** @type {[string, any][]} */ (Object.entries(answer.content ?? {}));
+	const content = contents[0]?.[1];
 	return {
 		status,
 		description: answer.description ?? "",
 		type: content?.schema ? describe(document, content.schema) : "",
 		fields: content?.schema ? describeFields(document, content.schema) : [],
 		headers: Object.entries(answer.headers ?? {}).map(([name, header]) => ({ name, description: resolve(document, header)?.description ?? "" })),
-		examples: Object.values(content?.examples ?? {}).map((/** @type {any} */ example) => [example.summary ?? "", example.value]),
+		examples: contents.flatMap(([type, each]) => Object.values(each.examples ?? {}).map((/** @type {any} */ example) => /** @type {[string, any]} */ ([each === content ? (example.summary ?? "") : type, example.value]))),
 	};
 }
 
@@ -122,10 +130,10 @@ function isBefore(version, other) {
  * @returns {Example[]}
  */
 function listExamples(path, parameters, body, responses) {
-	const answers = Object.values(responses).flatMap((answer) => Object.values(answer.content ?? {}));
+	const answers = Object.values(responses).map((answer) => Object.values(answer.content ?? {})[0]);
 	/** @type {Map<string, string>} */
 	const summaries = new Map();
-	for (const part of [...parameters, body, ...answers]) {
+	for (const part of [...answers, body, ...parameters]) {
 		for (const [key, example] of Object.entries(part?.examples ?? {})) summaries.set(key, example.summary ?? "");
 	}
 	return [...summaries].map(([key, summary]) => {

@@ -10,7 +10,7 @@ import { html } from "../vendor/preact.js";
 export function OperationDetails({ operation, version }) {
 	const { examples } = operation;
 	return html`<div class="operation">
-		<h2><span class="method">${operation.method}</span> <span class="mono">${operation.path}</span></h2>
+		<h2><span class="method">${operation.method}</span> <${Path} path=${operation.path} /></h2>
 		<p>${operation.summary}</p>
 		${operation.description && html`<p><${Prose} text=${operation.description} /></p>`}
 		<p class="quiet small">
@@ -34,7 +34,7 @@ export function OperationDetails({ operation, version }) {
 function AnswerDetails({ answer }) {
 	const isSuccess = answer.status.startsWith("2");
 	return html`<details class="answer" open=${isSuccess}>
-		<summary><code>${answer.status}</code> ${answer.description}</summary>
+		<summary><code>${answer.status}</code> <${Prose} text=${answer.description} /></summary>
 		${answer.type && !answer.fields.length && html`<p class="small">${answer.type}</p>`}
 		${answer.fields.length > 0 && html`<${Table} rows=${answer.fields} />`}
 		${answer.headers.length > 0 && html`<details><summary class="small quiet">headers</summary><${Table} rows=${answer.headers.map((each) => ({ ...each, depth: 0, type: "", isRequired: false }))} /></details>`}
@@ -46,9 +46,15 @@ function AnswerDetails({ answer }) {
 function Table({ rows }) {
 	return html`<table class="fields"><tbody>${rows.map((row, number) => html`<tr key=${number}>
 		<th scope="row" style=${{ paddingLeft: `${16 * row.depth}px` }}><code>${row.name}</code>${row.isRequired && html`<span class="required" title="required"> *</span>`}
-			${row.note && html`<div class="quiet small">${row.note}</div>`}</th>
+			${row.note && html` <span class="quiet small">${row.note}</span>`}</th>
 		<td class="small">${row.type && html`<span class="type">${row.type}</span> `}<span class="quiet"><${Prose} text=${row.description} /></span></td>
 	</tr>`)}</tbody></table>`;
+}
+
+/** Where it does not fit into a line, it is broken after a slash. @param {{path: string}} props */
+export function Path({ path }) {
+	const parts = path.split("/");
+	return html`<span class="mono">${parts.map((part, number) => (number ? html`/<wbr />${part}` : part))}</span>`;
 }
 
 /** What stands between backticks is code. @param {{text: string}} props */

@@ -58,7 +58,8 @@ export function describeFields(document, schema, depth = 0) {
 	if (known.type === "array") return describeFields(document, known.items, depth);
 	/** @type {[string, any][]} */
 	const named = Object.entries(known.properties ?? {});
-	if (typeof known.additionalProperties === "object") named.push(["…", known.additionalProperties]);
+	// What a map is of, its type says, unless there is more to say.
+	if (typeof known.additionalProperties === "object" && (named.length || describeFields(document, known.additionalProperties, depth + 1).length)) named.push(["…", known.additionalProperties]);
 	return named.flatMap(([name, each]) => [
 		{ depth, name, type: describe(document, each), isRequired: (known.required ?? []).includes(name), description: each.description ?? resolve(document, each)?.description ?? "" },
 		...describeFields(document, each, depth + 1),

@@ -6,7 +6,7 @@ import { Choice, Page } from "../parts/page.js";
 import { change, link } from "../state.js";
 import { html, useMemo } from "../vendor/preact.js";
 import { listGroups, listOperations } from "./openapi.js";
-import { OperationDetails, Prose } from "./operation.js";
+import { OperationDetails, Path, Prose } from "./operation.js";
 
 /** @typedef {import("./openapi.js").Operation} Operation */
 
@@ -43,7 +43,7 @@ export function ApiView({ page, parameters, views }) {
 			<h2>${group} <span class="quiet small">${listGroups(value).get(group)}</span></h2>
 			<ul class="operations">${members.map((operation) => html`<li key=${operation.key}>
 				<a href=${link(page, withOperation(parameters, operation.key))} aria-current=${operation === selected ? "true" : undefined}>
-					<span class="method">${operation.method}</span> <span class="mono">${operation.path}</span></a>
+					<span class="method">${operation.method}</span> <${Path} path=${operation.path} /></a>
 				<span class="quiet"> ${operation.summary}</span>
 				${operation.extension && html` <span class="chip" title=${`beyond the Placement API: the extension ${operation.extension}`}>extension</span>`}
 			</li>`)}</ul>
