@@ -6,6 +6,8 @@ from pathlib import Path
 STATIC = Path(__file__).parents[2] / "src" / "roost" / "console" / "static"
 VENDOR = STATIC / "vendor"
 INDEX = STATIC / "index.html"
+DOCS = STATIC / "docs.html"
+PAGES = (INDEX, DOCS)
 
 # Everything that is in the wheel.
 FILES = sorted(

@@ -29,7 +29,7 @@ STATIC = Path(files.__file__).parent / "static"
 NAMES = sorted(
     path.relative_to(STATIC).as_posix()
     for path in STATIC.rglob("*")
-    if path.is_file() and path.name != files.INDEX
+    if path.is_file() and path.name not in (files.INDEX, files.DOCS)
 )
 PAGES = ["", "cloud", "tree", "ask", "consumers", "events", "service"]
 # What a console that is on answers, and one that is off does not.

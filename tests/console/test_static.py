@@ -7,10 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.console.static_files import FILES, INDEX, MODULES, OWN, STATIC, code, imports, name
+from tests.console.static_files import (
+    DOCS,
+    FILES,
+    INDEX,
+    MODULES,
+    OWN,
+    PAGES,
+    STATIC,
+    VENDOR,
+    code,
+    imports,
+    name,
+)
 
 COMPRESSED_MAX = 150 * 1024
 LINES_MAX = 300
+# What /docs adds to the files of the console, not compressed.
+DOCS_BYTES_MAX = 30 * 1024
 
 # Ways in which data could become code or markup.
 FORBIDDEN = re.compile(
@@ -52,22 +66,26 @@ def test_the_whole_console_is_small() -> None:
     assert len(gzip.compress(together)) <= COMPRESSED_MAX
 
 
-def test_the_page_has_nothing_inline() -> None:
-    page = Elements(INDEX.read_text())
+@pytest.mark.parametrize("document", PAGES, ids=name)
+def test_the_page_has_nothing_inline(document: Path) -> None:
+    page = Elements(document.read_text())
     assert "style" not in page.texts
     assert "script" not in page.texts
     for tag, attributes in page.elements:
         assert not [key for key in attributes if key == "style" or key.startswith("on")], tag
 
 
-def test_the_page_loads_files_that_exist_here() -> None:
+@pytest.mark.parametrize(
+    ("document", "folder"), [(INDEX, "static/"), (DOCS, "docs/static/")], ids=["index", "docs"]
+)
+def test_the_page_loads_files_that_exist_here(document: Path, folder: str) -> None:
     """Their addresses are relative, so that a prefix in front of the console works."""
-    for tag, attributes in Elements(INDEX.read_text()).elements:
+    for tag, attributes in Elements(document.read_text()).elements:
         for key in ("src", "href"):
             address = attributes.get(key)
-            if address is not None:
-                assert address.startswith("static/"), (tag, address)
-                assert (STATIC.parent / address).is_file(), (tag, address)
+            if address is not None and address != "openapi.json":
+                assert address.startswith(folder), (tag, address)
+                assert (STATIC / address.removeprefix(folder)).is_file(), (tag, address)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
@@ -97,18 +115,28 @@ def test_imports_name_files(path: Path) -> None:
         assert (path.parent / target).is_file(), target
 
 
-def test_every_module_is_used() -> None:
-    page = INDEX.read_text()
-    used = {STATIC / address for address in re.findall(r'src="static/([^"]+)"', page)}
-    waiting = list(used)
+def loaded(document: Path) -> set[Path]:
+    """The modules and styles that a page loads, now or later."""
+    addresses = re.findall(r'(?:src|href)="(?:docs/)?static/([^"]+)"', document.read_text())
+    used = {STATIC / address for address in addresses}
+    waiting = [path for path in used if path.suffix == ".js"]
     while waiting:
         path = waiting.pop()
         targets = {(path.parent / target).resolve() for target in imports(path)} - used
         used |= targets
         waiting += targets
-    assert {name(path) for path in MODULES if path.resolve() not in used} == set()
+    return used
 
 
-def test_every_style_is_used() -> None:
-    linked = set(re.findall(r'href="static/([^"]+\.css)"', INDEX.read_text()))
-    assert {name(path) for path in FILES if path.suffix == ".css"} == linked
+def test_every_module_and_every_style_is_used() -> None:
+    used = {path for document in PAGES for path in loaded(document)}
+    known = [path for path in FILES if path in MODULES or path.suffix == ".css"]
+    assert {name(path) for path in known if path.resolve() not in used} == set()
+
+
+def test_the_documentation_is_small() -> None:
+    own = [path for path in OWN if path.parent.name == "api_docs" or path.stem == "docs"]
+    assert sum(path.stat().st_size for path in own) <= DOCS_BYTES_MAX
+    # It needs the library for pages, and no other.
+    vendored = {path.name for path in loaded(DOCS) if path.is_relative_to(VENDOR)}
+    assert vendored == {"preact.js"}

@@ -18,7 +18,7 @@ import falcon
 import msgspec
 from falcon.constants import COMBINED_METHODS
 
-from roost.api import console, probes, versions
+from roost.api import console, docs, probes, versions
 from roost.api.access import authentication
 from roost.api.access.policy import Policy, policy_of
 from roost.api.http import error_response, error_table, request_reader
@@ -64,6 +64,8 @@ def open_paths(settings: Settings) -> PathSet:
 def _versionless_paths(settings: Settings) -> PathSet:
     """The paths beside the API: they need no microversion either."""
     paths = PathSet(probes.OPEN_PATHS)
+    if settings.has_docs:
+        paths |= docs.PATHS
     return paths | console.PATHS if settings.has_console else paths
 
 
@@ -92,6 +94,9 @@ def create_application(roost: Roost) -> Application:
         respond = functools.partial(_respond_openly, probed, open_route)
         _add(application, open_route.path, respond)
     quiet_paths = PathSet(probes.OPEN_PATHS)
+    if settings.has_docs:
+        application.add_sink(docs.respond, docs.PATTERN)
+        quiet_paths |= docs.QUIET_PATHS
     if settings.has_console:
         application.add_sink(console.Console(settings).respond, console.PATTERN)
         quiet_paths |= console.QUIET_PATHS

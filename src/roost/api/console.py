@@ -18,12 +18,12 @@ from roost.api.access.authentication import is_loopback
 from roost.api.access.keystone import keystone_server
 from roost.api.http import request_reader
 from roost.api.http.error_table import RETRY_AFTER_SECONDS
-from roost.api.http.messages import JSON, PLAIN, ROUTE
+from roost.api.http.messages import JSON, ROUTE
+from roost.api.http.page_files import SECURITY_HEADERS, redirect, send_file
 from roost.api.http.path_set import PathSet
 from roost.api.http_error import HttpError, method_not_allowed
 from roost.api.routes.bounds import LOGIN_BYTES_MAX
 from roost.console import files, paths
-from roost.console.files import File
 from roost.console.login import (
     Credentials,
     KeystoneServer,
@@ -38,14 +38,6 @@ PATHS = PathSet({paths.ROOT}, {paths.HOME})
 PATTERN = re.compile(rf"{paths.ROOT}(?:/|\Z)")
 # A page loads dozens of files.
 QUIET_PATHS = PathSet(folders={paths.STATIC})
-
-# Everything that a page loads is of this address, nothing is inline, and no other page shows it.
-SECURITY_HEADERS = {
-    "content-security-policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
-    "form-action 'none'; object-src 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-}
 
 # How many logins of a process may wait for Keystone at once. Each takes a thread.
 LOGINS_MAX = 2
@@ -90,7 +82,7 @@ class Console:
         if path.startswith(paths.STATIC):
             file = files.static_files().get(path.removeprefix(paths.STATIC))
             if file is not None:
-                send = functools.partial(_send_file, file)
+                send = functools.partial(send_file, file)
                 return _Route(f"{paths.STATIC}{{path}}", "GET", send)
         elif path in paths.PAGE_PATHS:
             return _Route(f"{paths.HOME}{{page}}", "GET", _send_index)
@@ -157,43 +149,8 @@ def _send_json(body: bytes, response: falcon.Response) -> None:
 
 
 def _redirect(_: falcon.Request, response: falcon.Response) -> None:
-    # Not for ever: the console can be turned off. Relative, since a proxy may have put a prefix
-    # before the path that the browser sees.
-    response.status = 307
-    response.set_header("location", paths.HOME.lstrip("/"))
-    # WSGI wants a media type for every answer that may have a body.
-    response.content_type = f"{PLAIN}; charset=utf-8"
-    response.set_header("cache-control", "no-cache")
+    redirect(response, paths.HOME.lstrip("/"))
 
 
 def _send_index(request: falcon.Request, response: falcon.Response) -> None:
-    _send_file(files.index_file(), request, response)
-
-
-def _send_file(file: File, request: falcon.Request, response: falcon.Response) -> None:
-    # Browsers ask each time whether there is a newer one, so that an upgrade takes effect at once.
-    response.set_header("cache-control", "no-cache")
-    response.set_header("vary", "accept-encoding")
-    response.set_header("etag", f'W/"{file.etag}"')
-    if _is_known(file, request.get_header("if-none-match")):
-        response.status = 304
-        return
-    response.content_type = file.media_type
-    response.data = file.content
-    if file.gzipped is not None and _accepts_gzip(request.get_header("accept-encoding")):
-        response.set_header("content-encoding", "gzip")
-        response.data = file.gzipped
-
-
-def _is_known(file: File, header: str | None) -> bool:
-    """Whether the client has this file, by `If-None-Match`."""
-    tags = (tag.strip().removeprefix("W/") for tag in (header or "").split(","))
-    return any(tag in (f'"{file.etag}"', "*") for tag in tags)
-
-
-def _accepts_gzip(header: str | None) -> bool:
-    for each in (header or "").lower().split(","):
-        coding, _, quality = each.replace(" ", "").partition(";")
-        if coding == "gzip":
-            return re.fullmatch(r"q=0(\.0*)?", quality) is None
-    return False
+    send_file(files.index_file(), request, response)

@@ -104,6 +104,9 @@ def _print_banner(host: str, port: int, settings: Settings) -> None:
     if settings.has_console:
         url = f"http://{_address(host, port)}{settings.url_prefix}{console_paths.HOME}"
         console.print(f"  console         {url}", markup=False)
+    if settings.has_docs:
+        url = f"http://{_address(host, port)}{settings.url_prefix}{console_paths.DOCS}"
+        console.print(f"  API             {url}", markup=False)
 
 
 def _command(host: str, port: int) -> str:

@@ -23,7 +23,9 @@ _MEDIA_TYPES = {
 }
 _MEDIA_TYPE_DEFAULT = "text/plain; charset=utf-8"  # of a licence, which has no suffix
 
+# The documents, which load the other files.
 INDEX = "index.html"
+DOCS = "docs.html"
 
 
 class File:
@@ -44,13 +46,18 @@ class File:
 
 @functools.cache
 def static_files() -> Mapping[str, File]:
-    """The files by their paths below `static/`, such as `pages/tree.js`, but for the index."""
-    return {name: file for name, file in _all_files().items() if name != INDEX}
+    """The files by their paths below `static/`, such as `pages/tree.js`, but for the documents."""
+    return {name: file for name, file in _all_files().items() if name not in (INDEX, DOCS)}
 
 
 def index_file() -> File:
-    """The document that every page is."""
+    """The document that every page of the console is."""
     return _all_files()[INDEX]
+
+
+def docs_file() -> File:
+    """The document that shows the API."""
+    return _all_files()[DOCS]
 
 
 @functools.cache

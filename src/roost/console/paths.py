@@ -1,4 +1,4 @@
-"""Where the console is, below the address of the API."""
+"""Where pages for browsers are, below the address of the API."""
 
 ROOT = "/console"
 HOME = f"{ROOT}/"
@@ -10,3 +10,7 @@ STATIC = f"{ROOT}/static/"
 # same document, which looks at its address.
 PAGES = ("cloud", "tree", "ask", "consumers", "events", "service")
 PAGE_PATHS = frozenset({HOME, *(f"{ROOT}/{page}" for page in PAGES)})
+
+# The page that shows the OpenAPI document, and the files of both.
+DOCS = "/docs"
+DOCS_STATIC = f"{DOCS}/static/"

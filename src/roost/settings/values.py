@@ -86,6 +86,11 @@ class Settings(Value, frozen=True, kw_only=True):
         return self.database.connection is None if self.console is None else self.console
 
     @property
+    def has_docs(self) -> bool:
+        """Whether the service shows its API to browsers: unless pages are turned off."""
+        return self.console is not False
+
+    @property
     def has_console_login(self) -> bool:
         """Whether the console exchanges passwords for tokens."""
         return self.has_console and self.console_login and self.auth_strategy == "keystone"

@@ -2,10 +2,10 @@
 
 import { session } from "./state.js";
 
-/** The address of the service: everything before `/console/`. */
-export const SERVICE_URL = location.origin + location.pathname.replace(/\/console(\/.*)?$/, "");
+/** The address of the service: everything before `/console/`, or `/docs`. */
+export const SERVICE_URL = location.origin + location.pathname.replace(/\/(console(\/.*)?|docs)$/, "");
 
-const VERSION = "placement 1.39";
+export const VERSION = "placement 1.39";
 const RECONNECT_SECONDS_MAX = 10;
 
 /** @typedef {Record<string, string | number | string[] | null | undefined>} Parameters */
@@ -79,11 +79,12 @@ export async function post(path, body, { signal } = {}) {
  * One of the paths that need no token, such as /metrics. They answer with a body that says what is
  * wrong, too. A proxy may block them; its refusal says nothing about the token.
  * @param {string} path
+ * @param {Parameters} [parameters]
  * @param {{signal?: AbortSignal}} [options]
  */
-export async function getOpen(path, { signal } = {}) {
+export async function getOpen(path, parameters, { signal } = {}) {
 	try {
-		const response = await fetch(url(path), { signal, cache: "no-store" });
+		const response = await fetch(url(path, parameters), { signal, cache: "no-store" });
 		// Their clock, since that of the browser may be wrong.
 		const time = Date.parse(response.headers.get("date") ?? "") || Date.now();
 		return { status: response.status, text: await response.text(), time };
@@ -91,6 +92,27 @@ export async function getOpen(path, { signal } = {}) {
 		if (signal?.aborted) throw error;
 		throw new ApiError(0, "The service does not answer.");
 	}
+}
+
+/**
+ * The same, of a path that answers with JSON, whatever the status: a service that is not ready says why.
+ * @param {string} path
+ * @param {Parameters} [parameters]
+ * @param {{signal?: AbortSignal}} [options]
+ * @returns {Promise<any>}
+ */
+export async function getOpenJson(path, parameters, options) {
+	const { status, text } = await getOpen(path, parameters, options);
+	try {
+		return Object(JSON.parse(text));
+	} catch {
+		throw noAnswerOfRoost(path, status);
+	}
+}
+
+/** @param {string} path @param {number} status */
+export function noAnswerOfRoost(path, status) {
+	return new ApiError(status, `GET ${path} was answered with ${status}, and not by roost as it seems. A proxy may block this path.`);
 }
 
 /**

@@ -44,13 +44,13 @@ export function useStore(store) {
 // ---------------------------------------------------------------------------------------------
 // The address
 
-export const PAGES = ["cloud", "ask", "consumers", "events", "service", "tree"];
+export const PAGES = ["cloud", "ask", "consumers", "events", "service", "tree", "docs"];
 
 /** @typedef {{page: string, parameters: URLSearchParams}} Address */
 
 /** @returns {Address} */
 function readAddress() {
-	const page = location.pathname.match(/\/console\/([^/]*)$/)?.[1] ?? "";
+	const page = location.pathname.match(/\/(?:console\/)?([^/]*)$/)?.[1] ?? "";
 	return { page: PAGES.includes(page) ? page : "cloud", parameters: new URLSearchParams(location.search) };
 }
 

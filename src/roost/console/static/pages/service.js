@@ -1,11 +1,11 @@
 // The page Service: how the service is, what it does, and what its API offers.
 
 import { url } from "../api.js";
+import { ApiView } from "../api_docs/view.js";
 import { Loading } from "../parts/conditions.js";
 import { Page } from "../parts/page.js";
 import { link } from "../state.js";
 import { html } from "../vendor/preact.js";
-import { ApiView } from "./service/api.js";
 import { Condition, Database, Extensions, Processes, Trouble } from "./service/condition.js";
 import { readMetrics, readReadiness, readVersions, usePolling } from "./service/polling.js";
 import { Plots, Routes } from "./service/traffic.js";
@@ -21,7 +21,7 @@ export function ServicePage({ parameters }) {
 		<a href=${link("service")} aria-current=${isApi ? undefined : "true"}>state</a>
 		<a href=${link("service", { view: "api" })} aria-current=${isApi ? "true" : undefined}>API</a>
 	</span>`;
-	return isApi ? html`<${ApiView} parameters=${parameters} views=${views} />` : html`<${StateView} parameters=${parameters} views=${views} />`;
+	return isApi ? html`<${ApiView} page="service" parameters=${parameters} views=${views} />` : html`<${StateView} parameters=${parameters} views=${views} />`;
 }
 
 /** @param {{parameters: URLSearchParams, views: any}} props */

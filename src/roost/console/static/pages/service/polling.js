@@ -1,6 +1,6 @@
 // What the page Service reads again and again, while somebody looks at it.
 
-import { ApiError, getOpen } from "../../api.js";
+import { ApiError, getOpen, getOpenJson, noAnswerOfRoost } from "../../api.js";
 import { log } from "../../model/event_log.js";
 import { parseMetrics } from "../../model/metrics.js";
 import { Rates } from "../../model/rates.js";
@@ -55,24 +55,17 @@ export function usePolling(read, seconds) {
 
 /** Whether the service is ready. @param {AbortSignal} signal @returns {Promise<Readiness>} */
 export async function readReadiness(signal) {
-	const answer = parseAnswer("/readyz", await getOpen("/readyz", { signal }));
+	const answer = await getOpenJson("/readyz", {}, { signal });
 	if (typeof answer?.checks !== "object" || answer.checks === null) throw noAnswerOfRoost("/readyz", 200);
 	return { status: String(answer.status), checks: answer.checks };
 }
 
 /** @param {AbortSignal} signal @returns {Promise<Versions>} */
 export async function readVersions(signal) {
-	const answer = parseAnswer("/", await getOpen("/", { signal }));
+	const answer = await getOpenJson("/", {}, { signal });
 	const [version] = answer.versions ?? [];
 	if (!version) throw noAnswerOfRoost("/", 200);
 	return { minimum: version.min_version, maximum: version.max_version, extensions: answer.extensions ?? [] };
-}
-
-/** The API as a document. @param {AbortSignal} signal @returns {Promise<any>} */
-export async function readDocument(signal) {
-	const answer = parseAnswer("/openapi.json", await getOpen("/openapi.json", { signal }));
-	if (typeof answer?.paths !== "object") throw noAnswerOfRoost("/openapi.json", 200);
-	return answer;
 }
 
 /** Those of this console, so that they are still there when somebody comes back to the page. */
@@ -80,28 +73,10 @@ export const rates = new Rates();
 
 /** Reads the metrics, and adds them to the rates. @param {AbortSignal} signal @returns {Promise<Scrape>} */
 export async function readMetrics(signal) {
-	const answer = await getOpen("/metrics", { signal });
+	const answer = await getOpen("/metrics", {}, { signal });
 	const metrics = parseMetrics(answer.status === 200 ? answer.text : "");
 	if (!metrics.size) throw noAnswerOfRoost("/metrics", answer.status);
 	// Clocks of computers are set now and then; this one only goes forward.
 	rates.add((performance.timeOrigin + performance.now()) / 1000, metrics, log.count);
 	return { metrics, time: answer.time };
-}
-
-/**
- * The body of an answer of any status: a service that is not ready says why.
- * @param {string} path
- * @param {{status: number, text: string}} answer
- */
-function parseAnswer(path, { status, text }) {
-	try {
-		return JSON.parse(text) ?? {};
-	} catch {
-		throw noAnswerOfRoost(path, status);
-	}
-}
-
-/** @param {string} path @param {number} status */
-function noAnswerOfRoost(path, status) {
-	return new ApiError(status, `GET ${path} was answered with ${status}, and not by roost as it seems. A proxy may block this path.`);
 }
