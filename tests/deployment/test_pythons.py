@@ -1,34 +1,32 @@
-"""The same program with every supported Python: installed from the lock file, started, and used.
+"""The wheel in an empty environment of each supported Python: installed, started, and used.
 
-All tests run with one Python. These start the service with the others, as far as the machine has
-them. `PYTHON=python3.12 scripts/test` runs everything with another one.
+All other tests run with one Python, from the sources. Here the newest of the others that the
+machine has is tried as well. `scripts/packages test pythons` tries all of them, and
+`PYTHON=python3.12 scripts/test` runs everything with another one.
 """
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
-from tests.support.database_servers import free_port
-from tests.support.headers import HEADERS
-from tests.support.names import uid
-from tests.support.service_process import ServiceProcess
+from tests.support.installed_program import use_api, use_commands
+from tests.support.roost_server import RoostServer
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PREFIX = "Programming Language :: Python :: "
-VERSIONS = [each.removeprefix(PREFIX) for each in PROJECT["classifiers"] if PREFIX in each]
+CLASSIFIED = [each.removeprefix(PREFIX) for each in PROJECT["classifiers"] if PREFIX in each]
+VERSIONS = [each for each in CLASSIFIED if each.replace(".", "").isdecimal() and "." in each]
 RUNNING = "{}.{}".format(*sys.version_info)
-
-# An environment that is there already is used again.
-INSTALL_SECONDS_MAX = 900
-
-HOST, CONSUMER = uid("host"), uid("consumer")
+ALL = "pythons" in os.environ.get("ROOST_PACKAGES", "")
+LOCK = ROOT / "requirements" / "serve.txt"
 
 
 def find_python(version: str) -> str | None:
@@ -48,6 +46,63 @@ def version_of(python: str) -> str:
     return done.stdout.strip()
 
 
+class Environment:
+    """A virtual environment with the locked packages and the wheel, and nothing of the sources.
+
+    It stays in build/, so that the next run installs the wheel alone.
+    """
+
+    def __init__(self, version: str, python: str) -> None:
+        self.folder = ROOT / "build" / "pythons" / version
+        self._python = python
+        # What is imported must not come from the environment of the tests.
+        self.variables = {key: each for key, each in os.environ.items() if key != "PYTHONPATH"}
+
+    def install(self, wheel: Path) -> None:
+        installed = self.folder / "installed"
+        checksum = hashlib.sha256(LOCK.read_bytes()).hexdigest()
+        if not installed.exists() or installed.read_text() != checksum:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self._run(self._python, "-m", "venv", str(self.folder))
+            self._pip("install", "--require-hashes", "--no-deps", "--requirement", str(LOCK))
+            installed.write_text(checksum)
+        self._pip("install", "--no-deps", "--no-index", "--force-reinstall", str(wheel))
+        self._pip("check")
+
+    def roost(self, *arguments: str) -> str:
+        return self._run(str(self.folder / "bin" / "roost"), *arguments)
+
+    def _pip(self, *arguments: str) -> None:
+        pip = str(self.folder / "bin" / "pip")
+        self._run(pip, "--quiet", "--disable-pip-version-check", *arguments)
+
+    def _run(self, *command: str) -> str:
+        done = subprocess.run(
+            command, env=self.variables, cwd="/", capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", folder, ROOT]
+    done = subprocess.run(build, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [found] = folder.glob("*.whl")
+    return found
+
+
+def others() -> Iterator[str]:
+    """The versions to try: all, or the newest that is not that of the other tests."""
+    if ALL:
+        yield from VERSIONS
+        return
+    found = [each for each in reversed(VERSIONS) if each != RUNNING and find_python(each)]
+    yield found[0] if found else RUNNING
+
+
 def test_the_versions_are_those_of_the_documents() -> None:
     assert RUNNING in VERSIONS
     assert f">={VERSIONS[0]}" == PROJECT["requires-python"]
@@ -56,61 +111,22 @@ def test_the_versions_are_those_of_the_documents() -> None:
         assert f"Python {listed}" in (ROOT / document).read_text()
 
 
-@pytest.mark.parametrize("version", [each for each in VERSIONS if each != RUNNING])
-def test_the_service_is_installed_started_and_used(version: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", list(others()))
+def test_the_wheel_is_installed_and_used(version: str, wheel: Path, tmp_path: Path) -> None:
     python = find_python(version)
     if python is None:
         pytest.skip(f"this machine has no Python {version}")
-    # What this Python imports must not come from the environment of the tests.
-    environment = {key: each for key, each in os.environ.items() if key != "PYTHONPATH"}
-    environment["PYTHON"] = python
-    install = "source scripts/environment && prepare serve"
-    done = subprocess.run(
-        ["bash", "-c", f"set -euo pipefail; {install}"],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=INSTALL_SECONDS_MAX,
-        check=False,
+    environment = Environment(version, python)
+    environment.install(wheel)
+    assert environment.roost("--version").split()[-1] in wheel.name
+    server = RoostServer(
+        f"sqlite:///{tmp_path / 'roost.db'}",
+        tmp_path,
+        arguments=["--console"],
+        environment=environment.variables,
+        program=[str(environment.folder / "bin" / "roost")],
     )
-    assert done.returncode == 0, done.stderr
-    assert version_of(str(ROOT / f".venv-{version}" / "bin" / "python")) == version
-
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    database = f"sqlite:///{tmp_path / 'roost.db'}"
-    command = [
-        *("scripts/serve", "--port", str(port), "--workers", "1"),
-        *("--auth", "noauth2", "--database", database),
-    ]
-    with ServiceProcess(
-        [str(ROOT / command[0]), *command[1:]],
-        environment=environment,
-        output_path=tmp_path / "serve.log",
-        is_ready=lambda: httpx.get(f"{url}/", timeout=5).status_code == 200,
-    ):
-        use(url)
-
-
-def use(url: str) -> None:
-    """Create a host, find it, and claim something of it."""
-    with httpx.Client(base_url=url, headers=HEADERS, timeout=10) as client:
-        host = {"name": "host", "uuid": HOST}
-        assert client.post("/resource_providers", json=host).status_code == 200
-        inventories = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 4}}}
-        path = f"/resource_providers/{HOST}/inventories"
-        assert client.put(path, json=inventories).status_code == 200
-        found = client.get("/allocation_candidates?resources=VCPU:3")
-        [candidate] = found.json()["allocation_requests"]
-        claim = {
-            **candidate,
-            "project_id": "project",
-            "user_id": "user",
-            "consumer_generation": None,
-            "consumer_type": "INSTANCE",
-        }
-        for consumer, status in ((CONSUMER, 204), (uid("another"), 409)):
-            assert client.put(f"/allocations/{consumer}", json=claim).status_code == status
-        usages = client.get(f"/resource_providers/{HOST}/usages").json()
-        assert usages["usages"] == {"VCPU": 3}
+    with server:
+        use_api(server.url)
+        description = ROOT / "docs" / "examples" / "gpu-cluster.yaml"
+        use_commands(environment.roost, server.url, str(description))

@@ -9,9 +9,9 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Iterator
-from email.message import Message
-from email.parser import Parser
 from pathlib import Path
+
+from packaging.metadata import Metadata
 
 ROOT = Path(__file__).parents[2]
 # The folder of each distribution in the repository, the code in it, and where that lies in a wheel.
@@ -57,18 +57,20 @@ def files_of(path: Path) -> set[str]:
         return {member.name.partition("/")[2] for member in source if member.isfile()}
 
 
-def metadata_of(path: Path) -> Message:
+def raw_metadata_of(path: Path) -> bytes:
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as wheel:
             [name] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
-            return Parser().parsestr(wheel.read(name).decode())
+            return wheel.read(name)
     with tarfile.open(path) as source:
-        [member] = [
-            each for each in source if each.name.count("/") == 1 and each.name.endswith("/PKG-INFO")
-        ]
+        [member] = [each for each in source if re.fullmatch("[^/]+/PKG-INFO", each.name)]
         found = source.extractfile(member)
         assert found is not None
-        return Parser().parsestr(found.read().decode())
+        return found.read()
+
+
+def metadata_of(path: Path) -> Metadata:
+    return Metadata.from_email(raw_metadata_of(path))
 
 
 def complaints(folder: Path, version: str) -> Iterator[str]:
@@ -82,12 +84,12 @@ def complaints(folder: Path, version: str) -> Iterator[str]:
         yield from differences(source, files_of(source), expected | BESIDES[name])
         for path in (wheel, source):
             metadata = metadata_of(path)
-            if metadata["Version"] != version:
-                yield f"{path.name} is version {metadata['Version']} instead of {version}"
-            for link in _LINK.findall(metadata.get_payload()):
+            if str(metadata.version) != version:
+                yield f"{path.name} is version {metadata.version} instead of {version}"
+            for link in _LINK.findall(metadata.description):
                 if "://" not in link:
                     yield f"{path.name} has a README with a relative link: {link}"
-        if bytes(metadata_of(wheel)) != bytes(metadata_of(source)):
+        if raw_metadata_of(wheel) != raw_metadata_of(source):
             yield f"{wheel.name} and {source.name} have different metadata"
 
 
