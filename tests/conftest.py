@@ -25,6 +25,7 @@ PATH_MARKS = {
     "conformance": "process",
     "deployment": "process",
     "documents/test_how_to.py": "process",
+    "documents/test_page_player.py": "process",
     "documents/test_tutorial.py": "process",
     "faults": "server",
     "generated": "process",

@@ -1,8 +1,6 @@
 """The README's minute with roost, as it is written there: two terminals, and a program."""
 
-import os
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import httpx
 import pytest
 
 from tests.support.database_servers import free_port
-from tests.support.installation import ROOT, has_build_tools, link_distribution, locked
+from tests.support.installation import ROOT, environment_of_a_newcomer
 from tests.support.page_player import PagePlayer
 from tests.support.pages import blocks
 from tests.support.service_process import ServiceProcess
@@ -43,25 +41,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """That of a user who has nothing but Python; pip finds what is locked without a network."""
-    home: Path = tmp_path_factory.mktemp("home")
-    program, packages = home / "python", home / "packages"
-    program.mkdir()
-    packages.mkdir()
-    base = Path(sys.executable).resolve()
-    (program / "python3").symlink_to(base)
-    for name in (*locked("serve"), *locked("build")):
-        link_distribution(name, packages)
-    # To pip, the 0 means that there is no isolation.
-    offline = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"} if has_build_tools() else {}
-    return {
-        "HOME": str(home),
-        "PATH": os.pathsep.join([str(program), "/usr/bin", "/bin"]),
-        "PYTHONPATH": str(packages),
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "LANG": "C.UTF-8",
-        **offline,
-    }
+    return environment_of_a_newcomer(tmp_path_factory.mktemp("home"))
 
 
 def test_the_minute(clone: Path, environment: Mapping[str, str], tmp_path: Path) -> None:

@@ -14,7 +14,10 @@ from tests.support.page_player import PagePlayer
 from tests.support.preloaded_program import PreloadedProgram
 from tests.support.roost_server import RoostServer
 
-PAGES = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+# The last section of each recipe, and of no other page in the folder.
+MARK = "\n## What can go wrong\n"
+FOLDER = ROOT / "docs" / "how-to"
+RECIPES = [page for page in sorted(FOLDER.glob("*.md")) if MARK in page.read_text()]
 URL = "http://127.0.0.1:8778"
 
 
@@ -24,7 +27,15 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PreloadedProgr
         yield program
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_recipe_is_listed() -> None:
+    assert RECIPES
+    contents = (FOLDER / "index.md").read_text()
+    for page in RECIPES:
+        title = page.read_text().partition("\n")[0].removeprefix("# ")
+        assert f"| [{title}]({page.name}) |" in contents
+
+
+@pytest.mark.parametrize("page", RECIPES, ids=lambda page: page.stem)
 def test_a_recipe(page: Path, program: PreloadedProgram, tmp_path: Path) -> None:
     folder = tmp_path / "here"
     folder.mkdir()

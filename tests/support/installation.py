@@ -7,6 +7,7 @@ network, and what the lock file lacks is missing here too.
 
 import importlib.metadata
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -38,9 +39,7 @@ class Installation:
         for name in (*locked("serve"), *DRIVERS):
             self._link(name)
         wheels = self.folder / "wheels"
-        isolation = ["--no-build-isolation", "--no-index"] if has_build_tools() else []
-        projects = [str(ROOT), str(ROOT / "compat")]
-        _pip("wheel", "--no-deps", *isolation, "--wheel-dir", str(wheels), *projects)
+        build_wheels(wheels, ROOT, ROOT / "compat")
         _pip(
             *("--python", str(self.python), "install", "--no-deps", "--no-index", "--no-compile"),
             *map(str, wheels.glob("*.whl")),
@@ -59,6 +58,31 @@ class Installation:
                 f"sys.exit({function}())\n"
             )
             command.chmod(0o755)
+
+
+def build_wheels(folder: Path, *projects: Path) -> None:
+    isolation = ["--no-build-isolation", "--no-index"] if has_build_tools() else []
+    _pip("wheel", "--no-deps", *isolation, "--wheel-dir", str(folder), *map(str, projects))
+
+
+def environment_of_a_newcomer(home: Path) -> dict[str, str]:
+    """That of a user who has nothing but Python; pip finds what is locked without a network."""
+    program, packages = home / ".python", home / ".packages"
+    program.mkdir()
+    packages.mkdir()
+    (program / "python3").symlink_to(Path(sys.executable).resolve())
+    for name in (*locked("serve"), *locked("build")):
+        link_distribution(name, packages)
+    # To pip, the 0 means that there is no isolation.
+    offline = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"} if has_build_tools() else {}
+    return {
+        "HOME": str(home),
+        "PATH": os.pathsep.join([str(program), "/usr/bin", "/bin"]),
+        "PYTHONPATH": str(packages),
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "LANG": "C.UTF-8",
+        **offline,
+    }
 
 
 def has_build_tools() -> bool:

@@ -32,7 +32,10 @@ _STATUS = "echo $?"
 
 
 class PagePlayer:
-    """`there` replaces texts of the pages by what they are in this run, such as a URL."""
+    """`there` says what texts of the pages are in this run, such as a URL.
+
+    `instead` has commands that are run in another form, such as `roost serve` on a free port.
+    """
 
     def __init__(
         self,
@@ -41,11 +44,13 @@ class PagePlayer:
         folder: Path,
         scratch: Path,
         there: Mapping[str, str],
+        instead: Mapping[str, str] | None = None,
     ) -> None:
         self._environment = environment
         self._folder = folder
         self._scratch = scratch
         self._there = there
+        self._instead = instead or {}
         self._shells: dict[str, Shell] = {}
         self._stack = contextlib.ExitStack()
         # What the UUIDs of the pages are in this run.
@@ -77,7 +82,7 @@ class PagePlayer:
             if not command.text:
                 self._watch(shell, command, where)
             elif _STAYS.search(command.text):
-                shell.start(self._here(command.text))
+                shell.start(self._here(self._instead.get(command.text, command.text)))
                 self._watch(shell, command, where)
             else:
                 is_status_shown = following is not None and following.text == _STATUS
