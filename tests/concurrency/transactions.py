@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection
-
 from roost.service.service import Roost
+from roost.store.connection.database import LateTransaction
 
 
 class Transactions:
@@ -14,11 +13,11 @@ class Transactions:
     def __init__(self, roost: Roost) -> None:
         self.count = 0
         self._database = roost.store._database
-        self._write = self._database.write
-        self._database.write = self._counted  # type: ignore[method-assign]
+        self._write_late = self._database.write_late
+        self._database.write_late = self._counted  # type: ignore[method-assign]
 
     @contextmanager
-    def _counted(self) -> Iterator[Connection]:
+    def _counted(self) -> Iterator[LateTransaction]:
         self.count += 1
-        with self._write() as connection:
-            yield connection
+        with self._write_late() as late:
+            yield late

@@ -15,7 +15,18 @@ ROOT = Path(__file__).parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SCRIPTS = sorted(path.name for path in (ROOT / "scripts").iterdir())
-LOCKS = ("apache", "build", "deploy", "docs", "libvirt", "nova", "openapi", "release", "serve", "test")
+LOCKS = (
+    "apache",
+    "build",
+    "deploy",
+    "docs",
+    "libvirt",
+    "nova",
+    "openapi",
+    "release",
+    "serve",
+    "test",
+)
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 # Extras that need headers which are not everywhere, so they have lock files of their own.
 BUILT_APART = {"libvirt"}

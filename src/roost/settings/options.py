@@ -112,9 +112,7 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
             max=15,
             help="wsrep_sync_wait of sessions. Not set: what reads on a Galera cluster need.",
         ),
-        cfg.BoolOpt(
-            "sqlite_synchronous", default=True, help="Wait until a commit is on the disk."
-        ),
+        cfg.BoolOpt("sqlite_synchronous", default=True, help="Wait until a commit is on the disk."),
         cfg.StrOpt(
             "connection_parameters",
             default="",
