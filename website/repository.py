@@ -50,8 +50,8 @@ def shown_at() -> Mapping[str, str]:
     shown["compat"] = shown["compat/README.md"] = "how-to/deployment.md"
     shown["docs/decisions"] = "decisions/README.md"
     shown["docs/examples/driver"] = f"{_FILES}#a-driver"
-    shown["deploy"] = _FILES
     for path in _files():
+        shown.setdefault(str(path.parent), _FILES)
         shown[str(path)] = f"{_FILES}#{anchor(str(path))}"
     return shown
 
