@@ -175,10 +175,9 @@ def _parameters(operation: Operation, resolver: Resolver) -> Iterator[str]:
         if parameter["in"] == "header":
             continue
         versions = parameter.get(_X, {})
-        name = parameter["name"] + ("{suffix}" if "suffix" in versions else "")
         found.append(
             [
-                span(name),
+                span(parameter["name"]),
                 "in the path" if parameter["in"] == "path" else versions.get("min-ver", ""),
                 kind_of(parameter["schema"], resolver),
                 "yes" if parameter.get("required") else "",
@@ -199,13 +198,9 @@ def _body(described: Mapping[str, Any], resolver: Resolver) -> Iterator[str]:
     if "requestBody" not in described:
         return
     schema = described["requestBody"]["content"]["application/json"]["schema"]
-    forms = schema.get("anyOf", [schema])
     columns = ["body", "value", "required", "meaning"]
-    yield from table(*_without_empty(columns, list(rows(forms[0], resolver))))
-    for form in forms:
-        shown = {key: value for key, value in form.items() if key != _X}
-        versions = f", microversions {_range(form[_X])}" if _X in form else ""
-        yield from details(f"JSON schema of the body{versions}", json_code(shown))
+    yield from table(*_without_empty(columns, list(rows(schema, resolver))))
+    yield from details("JSON schema of the body", json_code(resolver.resolve_all(schema)))
 
 
 def _answer_schema(described: Mapping[str, Any], resolver: Resolver) -> Iterator[str]:
@@ -213,10 +208,8 @@ def _answer_schema(described: Mapping[str, Any], resolver: Resolver) -> Iterator
         content = resolver.resolve(response).get("content", {}).get("application/json", {})
         if not status.startswith("2") or "schema" not in content:
             continue
-        schema = resolver.resolve(content["schema"])
-        newest = schema.get("anyOf", [schema])[0]
         columns = ["answer", "value", "always", "meaning"]
-        lines = list(table(*_without_empty(columns, list(rows(newest, resolver)))))
+        lines = list(table(*_without_empty(columns, list(rows(content["schema"], resolver)))))
         if lines:
             yield from details(f"Fields of the answer {status}", lines)
 

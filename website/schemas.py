@@ -31,6 +31,12 @@ class Resolver:
             value = {**found, **{key: each for key, each in value.items() if key != "$ref"}}
         return value
 
+    def resolve_all(self, value: Any) -> Any:
+        """The value without any reference in it."""
+        if isinstance(value, Mapping):
+            return {key: self.resolve_all(each) for key, each in self.resolve(value).items()}
+        return [self.resolve_all(each) for each in value] if isinstance(value, list) else value
+
 
 def rows(schema: Schema, resolver: Resolver) -> Iterator[list[str]]:
     """Name, type, whether it must be there, and meaning of each field."""

@@ -224,8 +224,8 @@ def test_no_word_is_left_over() -> None:
     fields = {field for properties in schemas.values() for field in properties}
     fields |= {f"{name}.{field}" for name, properties in schemas.items() for field in properties}
     assert schema_words.SCHEMAS.keys() == schemas.keys()
-    assert schema_words._FIELDS.keys() - fields == set()
-    assert words._PARAMETERS.keys() - parameters == set()
+    assert schema_words.FIELDS.keys() - fields == set()
+    assert words.PARAMETERS.keys() - parameters == set()
 
 
 def test_every_schema_is_used() -> None:

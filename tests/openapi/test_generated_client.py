@@ -1,6 +1,7 @@
 """A client that openapi-python-client generates from a running service works with that service."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from tests.support.roost_server import RoostServer
 TOOLS = Path(sys.prefix) / "openapi" / "bin"
 PACKAGE = "placement_api"
 PROGRAM = Path(__file__).parent / "client_program.py"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "openapi.md"
 
 pytestmark = pytest.mark.process
 
@@ -58,6 +60,15 @@ def test_a_generated_client_makes_searches_and_claims(server: RoostServer, folde
     done = run(TOOLS / "python", PROGRAM, server.url, folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout == "done\n"
+
+
+def test_the_example_of_the_documents_works(server: RoostServer, folder: Path) -> None:
+    [program] = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    (folder / "example.py").write_text(program.replace("http://127.0.0.1:8778", server.url))
+    first = run(TOOLS / "python", "example.py", folder=folder)
+    assert re.fullmatch(r"made [0-9a-f-]{36}\n\d+ candidates\n", first.stdout), first
+    second = run(TOOLS / "python", "example.py", folder=folder)
+    assert second.stdout.startswith("refused: 409 placement.duplicate_name "), second
 
 
 def test_a_generated_client_has_types(folder: Path) -> None:

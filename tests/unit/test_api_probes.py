@@ -62,6 +62,22 @@ def test_the_paths_work_under_a_prefix(application: assembly.Application) -> Non
         assert client.get("/openapi.json").json()["servers"] == [{"url": "/placement"}]
 
 
+def test_the_document_is_of_the_version_that_is_asked_for(client: httpx.Client) -> None:
+    def version(query: str) -> str:
+        return str(client.get(f"/openapi.json{query}").json()["info"]["version"])
+
+    assert version("") == version("?version=latest") == version("?other=1") == "1.39"
+    assert version("?version=1.10") == "1.10"
+
+
+@pytest.mark.parametrize("version", ["1.40", "2", "", "1.07", "placement 1.10"])
+def test_a_version_that_does_not_exist_is_refused(client: httpx.Client, version: str) -> None:
+    answer = client.get("/openapi.json", params={"version": version})
+    assert answer.status_code == 400
+    (error,) = answer.json()["errors"]
+    assert f"version: {version!r}, expected 1.0 to 1.39, or latest" in error["detail"]
+
+
 def test_readiness_lists_its_checks(client: httpx.Client) -> None:
     assert client.get("/readyz").json() == {
         "status": "ready",

@@ -194,7 +194,7 @@ OPTIONS: Mapping[str, Sequence[cfg.Opt]] = {
         cfg.BoolOpt(
             "console",
             help="Serve the console, pages for browsers, at /console. Not set: only if no database "
-            "is configured, so that roost uses its embedded one.",
+            "is configured, so that roost uses its embedded one. False also turns off /docs.",
         ),
         cfg.BoolOpt(
             "console_login",

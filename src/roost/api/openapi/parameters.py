@@ -59,35 +59,28 @@ def query_parameters(
     plain, suffixed = split_suffixes(schema)
     since = first_versions(route, _names)
     required = schema.get("required", ())
-    for name, kind in plain.items():
-        shown = components.show(kind)
-        if version >= _REPEATED.get(name, (version.major + 1, 0)):
-            shown = {**list_of(shown)}
-        yield {
+
+    def parameter(name: str, kind: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        return {
             "in": "query",
             "name": name,
             "required": name in required,
             "description": words.parameter(route.path, name),
-            "schema": shown,
+            "schema": kind,
+            **more,
             **version_range(since[name], route.until),
         }
+
+    for name, kind in plain.items():
+        is_repeated = name in _REPEATED and version >= _REPEATED[name]
+        yield parameter(name, components.show(list_of(kind) if is_repeated else kind))
     if suffixed:
         # OpenAPI has no parameters whose names follow a pattern. But it sends each field of an
         # object as a parameter.
         (suffix,) = set(suffixed.values())
-        pattern = f"^({'|'.join(suffixed)}){suffix}$"
-        yield {
-            "in": "query",
-            "name": GROUPS,
-            "required": False,
-            "description": words.parameter(route.path, GROUPS),
-            "style": "form",
-            "explode": True,
-            "schema": components.show(
-                NamedSchema("GroupParameters", map_of(_VALUES, keys=pattern))
-            ),
-            **version_range(since[GROUPS], route.until),
-        }
+        names = f"^({'|'.join(suffixed)}){suffix}$"
+        groups = NamedSchema("GroupParameters", map_of(_VALUES, keys=names))
+        yield parameter(GROUPS, components.show(groups), style="form", explode=True)
 
 
 def _names(schema: Schema) -> list[str]:

@@ -102,7 +102,7 @@ SCHEMAS = {
 }
 
 # A field means the same in all schemas, unless it is listed together with its schema.
-_FIELDS = {
+FIELDS = {
     "aggregates": "UUIDs of aggregates, in the spelling in which they were sent.",
     "Summary.aggregates": "The same by aggregate, if `by` asks for it.",
     "after": "The `next` of the answer before.",
@@ -243,4 +243,4 @@ _FIELDS = {
 
 def field(owner: str, name: str) -> str:
     """What a field of a schema means."""
-    return _FIELDS.get(f"{owner}.{name}") or _FIELDS[name]
+    return FIELDS.get(f"{owner}.{name}") or FIELDS[name]

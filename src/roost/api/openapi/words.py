@@ -54,7 +54,7 @@ EVENT_STREAM_EXAMPLE = (
 )
 
 # A parameter means the same in all operations, unless it is listed together with its path.
-_PARAMETERS = {
+PARAMETERS = {
     "uuid": "The UUID of the provider.",
     "consumer_uuid": "The UUID of the consumer.",
     "hold_id": "The `id` of the hold.",
@@ -103,4 +103,4 @@ _PARAMETERS = {
 
 def parameter(path: str, name: str) -> str:
     """What a parameter of an operation means."""
-    return _PARAMETERS.get(f"{path} {name}") or _PARAMETERS[name]
+    return PARAMETERS.get(f"{path} {name}") or PARAMETERS[name]
