@@ -32,8 +32,8 @@ def _page() -> Iterator[str]:
     yield "All that `roost.client` exports, from its docstrings. [The Python client](client.md) is"
     yield "the guide to it, with examples."
     yield ""
-    yield "A method that is shown with `Call[X]` returns `X`, and one with `Pages[X]` an iterator of"
-    yield "`X`. `AsyncClient` has the same methods as `Client`: there the first is awaited, and the"
+    yield "A method that is shown with `Call[X]` returns `X`, and one with `Pages[X]` an iterator"
+    yield "of `X`. `AsyncClient` has the same methods as `Client`: there the first is awaited, and the"
     yield "second is an asynchronous iterator."
     yield ""
     for module, title in _SECTIONS.items():

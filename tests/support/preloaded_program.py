@@ -1,10 +1,10 @@
 """The `roost` command, in forks of one process that has imported it already.
 
 A page has many commands, and importing the program takes longer than what most of them do. So
-`PreloadedProgram` puts a small `roost` into a folder. It hands its arguments, its folder, its variables
-and its files to the process, which forks a child for them, and exits with the status of that child. What
-a command prints goes straight to its terminal. A command that stays needs the keys of the terminal as
-well, so it runs in a process of its own.
+`PreloadedProgram` puts a small `roost` into a folder. It hands its arguments, its folder, its
+variables and its files to the process, which forks a child for them, and exits with the status of
+that child. What a command prints goes straight to its terminal. A command that stays needs the keys
+of the terminal as well, so it runs in a process of its own.
 """
 
 import importlib

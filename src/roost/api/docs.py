@@ -5,6 +5,7 @@ It is made of files of the console, and needs neither a token nor anything else 
 
 import functools
 import re
+from collections.abc import Callable
 from typing import Any
 
 import falcon
@@ -25,6 +26,7 @@ def respond(req: falcon.Request, resp: falcon.Response, **_: Any) -> None:
     """Answer a request, as a sink of the framework, which gives the parameters their names."""
     # First, so that errors have them, too.
     resp.set_headers(SECURITY_HEADERS)
+    send: Callable[[falcon.Request, falcon.Response], None]
     if req.path == paths.DOCS:
         route, send = paths.DOCS, functools.partial(send_file, files.docs_file())
     elif req.path == f"{paths.DOCS}/":
