@@ -33,8 +33,8 @@ def _page() -> Iterator[str]:
     yield "the guide to it, with examples."
     yield ""
     yield "A method that is shown with `Call[X]` returns `X`, and one with `Pages[X]` an iterator"
-    yield "of `X`. `AsyncClient` has the same methods as `Client`: there the first is awaited, and the"
-    yield "second is an asynchronous iterator."
+    yield "of `X`. `AsyncClient` has the same methods as `Client`: there the first is awaited, and"
+    yield "the second is an asynchronous iterator."
     yield ""
     for module, title in _SECTIONS.items():
         yield f"## {title}"
