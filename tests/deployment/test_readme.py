@@ -83,4 +83,3 @@ class Service(ServiceProcess):
             output_path=folder / "serve.log",
             is_ready=lambda: httpx.get(f"{self.url}/", timeout=5).status_code == 200,
         )
-

@@ -3,14 +3,14 @@
     ```yaml title="rack.yaml"       is a file, saved under this name
     ```console                      has commands after `$ `, and what they print
     ```console title="Terminal 2"   is the same in another terminal
-    ```python                       is a program, and a `text` block right after it is what it prints
+    ```python                       is a program; a `text` block right after it is what it prints
     ```text                         is a drawing otherwise
     ```sh                           is not run: it would change the machine
 
-All commands of a terminal run in one bash, in the folder of the files. A command must succeed, unless
-the page shows the message of its failure (`roost: ...`) last, or its status by `echo $?`. A command that
-only Ctrl-C ends (`roost serve`, `--follow`, `--watch`) goes on while others run. What it prints later
-stands at the beginning of a block of its terminal, and a line `^C` ends it.
+All commands of a terminal run in one bash, in the folder of the files. A command must succeed,
+unless the page shows the message of its failure (`roost: ...`) last, or its status by `echo $?`. A
+command that only Ctrl-C ends (`roost serve`, `--follow`, `--watch`) goes on while others run. What
+it prints later stands at the beginning of a block of its terminal, and a line `^C` ends it.
 """
 
 import contextlib

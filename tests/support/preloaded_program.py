@@ -1,10 +1,10 @@
 """The `roost` command, in forks of one process that has imported it already.
 
 A page has many commands, and importing the program takes longer than what most of them do. So
-`PreloadedProgram` puts a small `roost` into a folder. It hands its arguments, its folder, its variables
-and its files to the process, which forks a child for them, and exits with the status of that child. What
-a command prints goes straight to its terminal. A command that stays needs the keys of the terminal as
-well, so it runs in a process of its own.
+`PreloadedProgram` puts a small `roost` into a folder. It hands its arguments, its folder, its
+variables and its files to the process, which forks a child for them, and exits with the status of
+that child. What a command prints goes straight to its terminal. A command that stays needs the keys
+of the terminal as well, so it runs in a process of its own.
 """
 
 import importlib
@@ -99,9 +99,8 @@ def _run(connection: socket.socket) -> NoReturn:
     os.environ.clear()
     os.environ.update(variables)
     sys.argv = ["roost", *arguments]
-    # These buffer as for the files that they had before.
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        setattr(sys, name, os.fdopen({"stdin": 0, "stdout": 1, "stderr": 2}[name], mode))
+    # Those of this process know nothing of the terminal.
+    sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w", 1)
     status = 0
     try:
         main()

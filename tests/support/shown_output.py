@@ -1,8 +1,9 @@
 """What a page shows of an output, compared with what was printed.
 
-A line `...` stands for any number of lines, and `...` in a line for any text. Times and ages, how many
-seconds something took, and how wide the columns of a table are do not count, nor do spaces at the end
-of a line. UUIDs may differ, but a UUID of the page stands for one UUID of the run, wherever it occurs.
+A line `...` stands for any number of lines, and `...` in a line for any text. Times and ages, how
+many seconds something took, and how wide the columns of a table are do not count, nor do spaces at
+the end of a line. UUIDs may differ, but a UUID of the page stands for one UUID of the run, wherever
+it occurs.
 """
 
 import re
@@ -24,7 +25,7 @@ _PART = re.compile("|".join((f"({UUID.pattern})", *(f"({each})" for each in _VAR
 def matched(
     shown: Sequence[str], printed: Sequence[str], known: Mapping[str, str]
 ) -> dict[str, str] | None:
-    """Which UUID of the run each UUID of the page stands for; None if the page shows something else.
+    """Which UUID of the run each UUID of the page is; None if the page shows something else.
 
     `known` has those that earlier outputs have told.
     """

@@ -133,4 +133,3 @@ class Shell:
                 self.interrupt()
             self._queue.close()
             self.terminal.wait()
-

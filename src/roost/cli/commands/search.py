@@ -39,9 +39,7 @@ def exit_code_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def parse_query(
-    client: "Client", words: tuple[str, ...], *, limit: int | None = None
-) -> "Request":
+def parse_query(client: "Client", words: tuple[str, ...], *, limit: int | None = None) -> "Request":
     """The request that the words of a command line are, all of them together."""
     from roost.client import Request
 
