@@ -99,9 +99,8 @@ def _run(connection: socket.socket) -> NoReturn:
     os.environ.clear()
     os.environ.update(variables)
     sys.argv = ["roost", *arguments]
-    # These buffer as for the files that they had before.
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        setattr(sys, name, os.fdopen({"stdin": 0, "stdout": 1, "stderr": 2}[name], mode))
+    # Those of this process know nothing of the terminal.
+    sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w", 1)
     status = 0
     try:
         main()

@@ -25,7 +25,7 @@ _PART = re.compile("|".join((f"({UUID.pattern})", *(f"({each})" for each in _VAR
 def matched(
     shown: Sequence[str], printed: Sequence[str], known: Mapping[str, str]
 ) -> dict[str, str] | None:
-    """Which UUID of the run each UUID of the page stands for; None if the page shows otherwise.
+    """Which UUID of the run each UUID of the page is; None if the page shows something else.
 
     `known` has those that earlier outputs have told.
     """
