@@ -1,6 +1,6 @@
 """Measures what clouds of several sizes take, and writes docs/operations/sizing.md.
 
-scripts/sizing [--hosts N]... [--database NAME]... [--json FILE] [--write]
+scripts/sizing [--hosts N]... [--database NAME]... [--json FILE] [--with FILE]... [--write]
 """
 
 import itertools
@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -19,11 +20,11 @@ from benchmarks.client import Request
 from benchmarks.databases import Database, start_database
 from benchmarks.datasets import Dataset, build
 from benchmarks.load import Dump, create_schema
-from benchmarks.processes import machine, process_tree
+from benchmarks.processes import cpu_seconds, machine, process_tree
 from benchmarks.requests import CASES, put_allocations
 from benchmarks.services import RoostService
 from benchmarks.sizing_page import write_page
-from benchmarks.sizing_results import Load, Size, Sizes
+from benchmarks.sizing_results import Cost, Load, Size, Sizes
 
 DATABASES = ("postgresql", "mariadb")
 SIZES = (1_000, 10_000, 100_000)
@@ -41,21 +42,34 @@ _DISK = {
     "sqlite": "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
 }
 
+_CONNECTIONS = {
+    "postgresql": "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()",
+    "mysql": "SELECT count(*) FROM information_schema.processlist WHERE db = database()",
+}
+
 
 @click.command()
 @click.option("--hosts", "sizes", multiple=True, type=int, default=SIZES, show_default=True)
 @click.option("--database", "kinds", multiple=True, type=click.Choice([*DATABASES, "sqlite"]))
-@click.option("--seconds", default=8.0, show_default=True, help="For each rate of requests.")
+@click.option("--seconds", default=8.0, show_default=True, help="For each kind of request.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Save the results.")
+@click.option(
+    "--with",
+    "earlier",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="Add results that an earlier run saved.",
+)
 @click.option("--write", is_flag=True, help="Write the page.")
 def main(
     sizes: Sequence[int],
     kinds: Sequence[str],
     seconds: float,
     json_path: Path | None,
+    earlier: Sequence[Path],
     write: bool,
 ) -> None:
-    """Measure memory, disk, start and rates of requests for clouds of several sizes."""
+    """Measure memory, disk, start and the processor time of requests, for several sizes."""
     found = Sizes(machine=machine(), sizes=[], loads=[])
     for hosts in sizes:
         click.echo(f"{hosts:,} hosts: generating", err=True)
@@ -67,6 +81,11 @@ def main(
                 size, loads = measure_size(kind, hosts, dataset, dump, Path(name), seconds)
                 found.sizes.append(size)
                 found.loads.extend(loads)
+    for path in earlier:
+        added = msgspec.json.decode(path.read_bytes(), type=Sizes)
+        found.sizes += added.sizes
+        found.loads += added.loads
+    found.sizes.sort(key=lambda size: (size.hosts, size.database))
     text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
     if json_path is not None:
         json_path.write_text(text + "\n")
@@ -90,6 +109,8 @@ def measure_size(
         with RoostService(url, folder, processes=1):
             pass
         with RoostService(url, folder, processes=1) as roost:
+            # The time on a clock depends on what else the machine does.
+            start_seconds = cpu_seconds([roost.process_id])
             started, highest = worker_memory(roost.process_id)
             load = measure_load(roost, dataset, hosts, database, seconds)
             busy, _ = worker_memory(roost.process_id)
@@ -99,12 +120,12 @@ def measure_size(
                 allocations=len(dataset.allocations),
                 database=database.title,
                 disk_bytes=disk_bytes(url),
-                start_seconds=roost.start_seconds,
+                start_seconds=start_seconds,
                 started_bytes=started,
                 highest_bytes=highest,
                 busy_bytes=busy,
-                searches=load.searches,
-                claims=load.claims,
+                search=load.search,
+                claim=load.claim,
             )
         loads = []
         if hosts == WORKERS_HOSTS and kind == DATABASES[0]:
@@ -137,25 +158,43 @@ def worker_memory(process_id: int) -> tuple[int, int]:
 def measure_load(
     roost: RoostService, dataset: Dataset, hosts: int, database: Database, seconds: float
 ) -> Load:
-    """How many searches and claims are answered in a second, by how much memory."""
+    """What searches and claims take while several clients send them."""
     with roost.connect() as connection:
         searches = SEARCH.make(dataset, connection, 100)
         # More than fit into the time.
         claims = list(put_allocations(dataset, connection, 100_000))
+    watched = Watched(roost.process_id, database.process_id)
+    search = cost(roost, itertools.cycle(searches), seconds, watched)
+    claim = cost(roost, iter(claims), seconds, watched)
     return Load(
         hosts=hosts,
         database=database.title,
         workers=roost.processes,
-        searches=rate(roost, itertools.cycle(searches), seconds),
-        claims=rate(roost, iter(claims), seconds),
+        search=search,
+        claim=claim,
+        connections=count_connections(roost.database_url),
         shared_bytes=sum(
             process.memory_full_info().pss for process in process_tree(roost.process_id)
         ),
     )
 
 
-def rate(roost: RoostService, requests: Iterator[Request], seconds: float) -> float:
-    """Answers in a second to clients that each send one request after the other."""
+class Watched(NamedTuple):
+    """The processes whose time is measured."""
+
+    roost: int
+    database: int | None
+
+    def seconds(self) -> tuple[float, float]:
+        """Processor time until now, of roost and of the database."""
+        database = [] if self.database is None else [self.database]
+        return cpu_seconds([self.roost]), cpu_seconds(database)
+
+
+def cost(
+    roost: RoostService, requests: Iterator[Request], seconds: float, watched: Watched
+) -> Cost:
+    """The processor time of a request, while each client sends one after the other."""
     lock = threading.Lock()
     counts = [0] * CLIENTS
     deadline = time.monotonic() + seconds
@@ -171,11 +210,25 @@ def rate(roost: RoostService, requests: Iterator[Request], seconds: float) -> fl
                 assert status in (200, 204), status
                 counts[number] += 1
 
-    began = time.monotonic()
+    before = watched.seconds()
     with ThreadPoolExecutor(CLIENTS) as pool:
         # Raises what any of them raised.
         list(pool.map(send, range(CLIENTS)))
-    return sum(counts) / (time.monotonic() - began)
+    used = [after - earlier for earlier, after in zip(before, watched.seconds(), strict=True)]
+    roost_ms, database_ms = (1000 * each / sum(counts) for each in used)
+    return Cost(roost_ms=roost_ms, database_ms=database_ms)
+
+
+def count_connections(url: str) -> int:
+    """How many connections to the database there are, without the one that counts."""
+    engine = sa.create_engine(url)
+    statement = _CONNECTIONS.get(engine.dialect.name)
+    found = 0
+    if statement is not None:
+        with engine.connect() as connection:
+            found = int(connection.scalar(sa.text(statement)) or 0) - 1
+    engine.dispose()
+    return found
 
 
 if __name__ == "__main__":

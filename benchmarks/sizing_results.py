@@ -3,6 +3,13 @@
 import msgspec
 
 
+class Cost(msgspec.Struct):
+    """The processor time of a request."""
+
+    roost_ms: float
+    database_ms: float
+
+
 class Size(msgspec.Struct):
     """A cloud on one kind of database, served by one worker."""
 
@@ -11,12 +18,12 @@ class Size(msgspec.Struct):
     allocations: int
     database: str
     disk_bytes: int
-    start_seconds: float  # until a search is answered
+    start_seconds: float  # processor time until a search is answered
     started_bytes: int  # of the worker
     highest_bytes: int  # while it loaded its index
     busy_bytes: int  # after searches and claims
-    searches: float  # a second
-    claims: float
+    search: Cost
+    claim: Cost
 
 
 class Load(msgspec.Struct):
@@ -25,8 +32,9 @@ class Load(msgspec.Struct):
     hosts: int
     database: str
     workers: int
-    searches: float  # a second
-    claims: float
+    search: Cost
+    claim: Cost
+    connections: int  # to the database
     shared_bytes: int  # of all processes, what they share counted once
 
 
