@@ -1,8 +1,6 @@
 """Tables and blocks of Markdown."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -23,10 +21,6 @@ def _row(cells: Sequence[str]) -> str:
 
 def code(text: str, language: str = "text") -> list[str]:
     return [f"```{language}", text.rstrip("\n"), "```", ""]
-
-
-def json_code(value: Any) -> list[str]:
-    return code(json.dumps(value, indent=2, ensure_ascii=False), "json")
 
 
 def details(title: str, lines: Iterable[str]) -> list[str]:
