@@ -4,7 +4,6 @@ They are made from the OpenAPI document. A test of the document compares its exa
 answers of a running service.
 """
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from roost.api.openapi.examples import Example, of_operation
 from roost.api.probes import OPEN_ROUTES
 from roost.api.routes import ROUTES
 from roost.api.versions import VERSION_MAX, VERSION_MIN
-from website.markdown import code, details, span, table
+from website.markdown import code, details, json_code, pretty, span, table
 from website.schemas import Resolver, kind_of, rows
 
 # What each page is about: its title, and the tags of the OpenAPI document.
@@ -169,20 +168,12 @@ def _parameters(operation: Operation, resolver: Resolver) -> Iterator[str]:
         parameter = resolver.resolve(reference)
         if parameter["in"] == "header":
             continue
-<<<<<<< HEAD
-        versions = parameter.get(_X, {})
-        found.append(
-            [
-                span(parameter["name"]),
-                "in the path" if parameter["in"] == "path" else versions.get("min-ver", ""),
-=======
         in_path = parameter["in"] == "path"
         since = parameter.get(openapi.X_OPENSTACK, {}).get("min-ver", "")
         found.append(
             [
                 span(parameter["name"]),
                 "in the path" if in_path else since,
->>>>>>> f0d0187 (Routes are shown with the examples of the OpenAPI document; the navigation names every page; decision 0042)
                 kind_of(parameter["schema"], resolver),
                 "yes" if parameter.get("required") else "",
                 parameter.get("description", ""),
@@ -193,39 +184,22 @@ def _parameters(operation: Operation, resolver: Resolver) -> Iterator[str]:
 
 
 def _body(described: Mapping[str, Any], resolver: Resolver) -> Iterator[str]:
-<<<<<<< HEAD
-    if "requestBody" not in described:
-        return
-    schema = described["requestBody"]["content"]["application/json"]["schema"]
-    columns = ["body", "value", "required", "meaning"]
-    yield from table(*_without_empty(columns, list(rows(schema, resolver))))
-    yield from details("JSON schema of the body", json_code(resolver.resolve_all(schema)))
-=======
     if "requestBody" in described:
         schema = described["requestBody"]["content"]["application/json"]["schema"]
         columns = ["field of the body", "value", "required", "meaning"]
         yield from table(*_without_empty(columns, list(rows(schema, resolver))))
->>>>>>> f0d0187 (Routes are shown with the examples of the OpenAPI document; the navigation names every page; decision 0042)
+        yield from details("JSON schema of the body", json_code(resolver.resolve_all(schema)))
 
 
 def _answers(described: Mapping[str, Any], resolver: Resolver) -> Iterator[str]:
     for status, response in described["responses"].items():
         content = resolver.resolve(response).get("content", {}).get("application/json", {})
-<<<<<<< HEAD
-        if not status.startswith("2") or "schema" not in content:
-            continue
-        columns = ["answer", "value", "always", "meaning"]
-        lines = list(table(*_without_empty(columns, list(rows(content["schema"], resolver)))))
-        if lines:
-            yield from details(f"Fields of the answer {status}", lines)
-=======
         if status.startswith("2") and "schema" in content:
             columns = ["field of the answer", "value", "always", "meaning"]
             found = list(rows(content["schema"], resolver))
             yield from details(
                 f"Fields of the answer {status}", table(*_without_empty(columns, found))
             )
->>>>>>> f0d0187 (Routes are shown with the examples of the OpenAPI document; the navigation names every page; decision 0042)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -248,9 +222,5 @@ def _message(lines: list[str], body: Any) -> list[str]:
     if isinstance(body, str):
         lines += ["Content-Type: text/plain", "", body]
     elif body is not None:
-        lines += ["Content-Type: application/json", "", _pretty(body)]
+        lines += ["Content-Type: application/json", "", pretty(body)]
     return code("\n".join(lines), "http")
-
-
-def _pretty(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)

@@ -1,6 +1,8 @@
 """Tables and blocks of Markdown."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -21,6 +23,14 @@ def _row(cells: Sequence[str]) -> str:
 
 def code(text: str, language: str = "text") -> list[str]:
     return [f"```{language}", text.rstrip("\n"), "```", ""]
+
+
+def json_code(value: Any) -> list[str]:
+    return code(pretty(value), "json")
+
+
+def pretty(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def details(title: str, lines: Iterable[str]) -> list[str]:
