@@ -5,7 +5,6 @@ links.py            links from documents to files outside of docs/
 drawings.py         pictures that follow the colours of the page
 pages.py            all pages that are made
 markdown.py         tables and blocks of Markdown
-examples.py         sends the requests of examples.http to a running service
 http_api.py         a page of routes for each noun of the API
 schemas.py          a JSON schema as a table
 catalog.py          microversions, error codes, options, policy rules, metrics

@@ -7,7 +7,7 @@ those of `docs/stylesheets/roost.css`.
 import re
 from pathlib import Path
 
-_PICTURE = re.compile(r"^!\[([^\]]*)\]\(([^)]*/images/[^)]*\.svg)\)$", re.MULTILINE)
+_PICTURE = re.compile(r"^!\[([^\]]*)\]\(((?:[^)]*/)?images/[^)]*\.svg)\)$", re.MULTILINE)
 
 
 def inline(markdown: str, folder: Path) -> str:

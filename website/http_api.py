@@ -1,16 +1,22 @@
-"""The pages of the HTTP API: a page for each noun, with a real request and answer of each route."""
+"""The pages of the HTTP API: a page for each noun, with requests and answers of a service.
 
-import json
+They are made from the OpenAPI document. A test of the document compares its examples with the
+answers of a running service.
+"""
+
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
+from roost.api import openapi
+from roost.api.openapi.examples import Example, of_operation
 from roost.api.probes import OPEN_ROUTES
-from roost.api.routes import ROUTES, Route
+from roost.api.routes import ROUTES
 from roost.api.versions import VERSION_MAX, VERSION_MIN
-from website.examples import Exchange, record
-from website.markdown import code, details, json_code, span, table
+from website.markdown import code, details, json_code, pretty, span, table
 from website.schemas import Resolver, kind_of, rows
 
 # What each page is about: its title, and the tags of the OpenAPI document.
@@ -27,13 +33,13 @@ _NOUNS = {
     "usages": ("Usages and summary", ("usages", "summary")),
     "reshaping": ("Reshapes and holds", ("reshaper", "holds")),
     "events": ("Events", ("events",)),
+    "operating": ("Beside the API", ("operating",)),
 }
 _FOLDER = "reference/routes"
 PAGES = (f"{_FOLDER}/index.md", *(f"{_FOLDER}/{name}.md" for name in _NOUNS))
-# Lists in answers are cut off behind so many items.
-_ITEMS_MAX = 4
-# Where the OpenAPI document has what OpenAPI does not know: versions and policy rules.
-_X = "x-openstack"
+
+_DEFAULTS = {route.rule.name: route.rule.default for route in ROUTES if route.rule}
+_STATUSES_BEFORE = {f"{route.method} {route.path}": route.status_before for route in ROUTES}
 
 
 class Operation(NamedTuple):
@@ -41,56 +47,46 @@ class Operation(NamedTuple):
 
     method: str
     path: str
-    described: Mapping[str, Any]  # the operation of the OpenAPI document
-    route: Route  # the newest
+    described: Mapping[str, Any]  # in the OpenAPI document
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} {self.path}"
 
     @property
     def anchor(self) -> str:
-        words = re.sub(r"[{}]", "", self.path).replace("/", "-").strip("-")
+        words = re.sub(r"[{}.]", "", self.path).replace("/", "-").strip("-")
         return f"{self.method.lower()}-{words}".strip("-")
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """Versions, policy rule and extension; paths beside the API have none of them."""
+        found: Mapping[str, str] = self.described.get(openapi.X_OPENSTACK, {})
+        return found
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    document, exchanges = record()
+    document = openapi.document(OPEN_ROUTES)
     operations = _operations(document)
-    examples = by_route(exchanges)
     resolver = Resolver(document)
+    tags = {tag["name"]: tag["description"] for tag in document["tags"]}
     yield f"{_FOLDER}/index.md", "\n".join(_overview(operations))
-    for name, (title, _) in _NOUNS.items():
-        lines = [f"# {title}", ""]
+    for name, (title, names) in _NOUNS.items():
+        lines = [f"# {title}", "", " ".join(tags[tag] for tag in names), ""]
         for operation in operations[name]:
-            found = examples[operation.method, operation.path]
-            lines += _operation(operation, found, resolver)
+            lines += _operation(operation, resolver)
         yield f"{_FOLDER}/{name}.md", "\n".join(lines)
 
 
 def _operations(document: Mapping[str, Any]) -> Mapping[str, list[Operation]]:
     """The operations of each page. A tag that no page has is an error."""
     page_of = {tag: name for name, (_, tags) in _NOUNS.items() for tag in tags}
-    newest = {(route.method, route.path): route for route in ROUTES}
     found: dict[str, list[Operation]] = defaultdict(list)
-    for (method, path), route in newest.items():
-        described = document["paths"][path][method.lower()]
-        page = page_of[described["operationId"].partition(".")[0]]
-        found[page].append(Operation(method, path, described, route))
+    for path, methods in document["paths"].items():
+        for method, described in methods.items():
+            (tag,) = described["tags"]
+            found[page_of[tag]].append(Operation(method.upper(), path, described))
     return found
-
-
-def by_route(exchanges: Sequence[Exchange]) -> Mapping[tuple[str, str], list[Exchange]]:
-    """The exchanges of each method and path."""
-    found: dict[tuple[str, str], list[Exchange]] = defaultdict(list)
-    for exchange in exchanges:
-        found[route_of(exchange.method, exchange.target.partition("?")[0])].append(exchange)
-    return found
-
-
-def route_of(method: str, path: str) -> tuple[str, str]:
-    """The method and the path of the route that serves a request."""
-    for route in ROUTES:
-        pattern = re.sub(r"\{\w+\}", "[^/]+", route.path)
-        if route.method == method and re.fullmatch(pattern, path):
-            return route.method, route.path
-    raise LookupError(f"{method} {path} has no route")
 
 
 # ---------------------------------------------------------------------------------------------
@@ -100,85 +96,84 @@ def route_of(method: str, path: str) -> tuple[str, str]:
 def _overview(operations: Mapping[str, Sequence[Operation]]) -> Iterator[str]:
     yield "# Routes"
     yield ""
-    yield "Every route of the API. Those with an extension are roost's own: [Beyond the"
-    yield "API](../beyond.md) describes them at length. The same table is at `/openapi.json` of"
-    yield "every running service, as an OpenAPI document."
+    yield "Every route of the API in its newest version. Those with an extension are roost's own:"
+    yield "[Beyond the API](../beyond.md) describes them at length. Every running service has the"
+    yield "same as an OpenAPI document, `/openapi.json`, and as a page, `/docs`;"
+    yield "`/openapi.json?version=1.20` is that of an earlier version."
     yield ""
     for name, (title, _) in _NOUNS.items():
         yield f"## {title}"
         yield ""
         cells = (
             [
-                f"[`{each.method} {each.path}`]({name}.md#{each.anchor})",
-                each.described[_X]["min-ver"],
-                each.route.summary,
-                span(each.route.extension.value) if each.route.extension else "",
+                f"[`{each.name}`]({name}.md#{each.anchor})",
+                each.facts.get("min-ver", ""),
+                each.described["summary"],
+                span(each.facts.get("extension", "")),
             ]
             for each in operations[name]
         )
-        yield from table(["route", "since", "", "extension"], cells)
-    yield "## Beside the API"
-    yield ""
-    yield "Without a token and a microversion; see [Monitoring](../../operations/monitoring.md)."
-    yield ""
-    cells = ([span(f"GET {route.path}"), route.summary] for route in OPEN_ROUTES)
-    yield from table(["route", ""], cells)
+        yield from table(*_without_empty(["route", "since", "summary", "extension"], list(cells)))
+
+
+def _without_empty(columns: list[str], cells: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """A table without those of its columns that say nothing."""
+    kept = [place for place in range(len(columns)) if any(row[place] for row in cells)]
+    return [columns[place] for place in kept], [[row[place] for place in kept] for row in cells]
 
 
 # ---------------------------------------------------------------------------------------------
 # One operation
 
 
-def _operation(
-    operation: Operation, found: Sequence[Exchange], resolver: Resolver
-) -> Iterator[str]:
-    described, route = operation.described, operation.route
-    yield f"## {operation.method} {operation.path} {{#{operation.anchor}}}"
+def _operation(operation: Operation, resolver: Resolver) -> Iterator[str]:
+    described = operation.described
+    yield f"## {operation.name} {{#{operation.anchor}}}"
     yield ""
-    yield " ".join(filter(None, [route.summary, described.get("description", "")]))
+    yield " ".join(filter(None, [described["summary"], described.get("description", "")]))
     yield ""
     yield from table(["", ""], _facts(operation))
     yield from _parameters(operation, resolver)
     yield from _body(described, resolver)
-    for exchange in found:
-        yield from ["**Example**", ""]
-        yield from _request(exchange)
-        yield from _answer(exchange)
-    yield from _answer_schema(described, resolver)
+    for example in of_operation(operation.method, operation.path):
+        yield from _example(operation, example)
+    yield from _answers(described, resolver)
 
 
 def _facts(operation: Operation) -> Iterator[list[str]]:
-    described, route = operation.described, operation.route
-    versions = _range(described[_X])
-    before = "" if versions == "all" else f"; before, {route.status_before}"
-    yield ["Microversions", versions + before]
-    if route.rule is None:
-        yield ["Policy", "everybody, without a token"]
+    facts = operation.facts
+    if facts:
+        yield ["Microversions", _versions(operation)]
+    if "policy" in facts:
+        rule = facts["policy"]
+        yield ["Policy", f"[`{rule}`](../policy.md), by default `{_DEFAULTS[rule]}`"]
     else:
-        yield ["Policy", f"[`{route.rule.name}`](../policy.md), by default `{route.rule.default}`"]
-    if route.extension:
-        yield ["Extension", f"`{route.extension}`, see [Beyond the API](../beyond.md)"]
-    yield ["Answers", ", ".join(map(span, sorted(described["responses"])))]
+        yield ["Policy", "everybody, without a token"]
+    if "extension" in facts:
+        yield ["Extension", f"`{facts['extension']}`, see [Beyond the API](../beyond.md)"]
+    yield ["Answers", ", ".join(map(span, sorted(operation.described["responses"])))]
 
 
-def _range(versions: Mapping[str, str]) -> str:
-    since, until = versions["min-ver"], versions["max-ver"]
+def _versions(operation: Operation) -> str:
+    since, until = operation.facts["min-ver"], operation.facts["max-ver"]
     if (since, until) == (str(VERSION_MIN), str(VERSION_MAX)):
         return "all"
-    return since if since == until else f"{since} to {until}"
+    versions = since if since == until else f"{since} to {until}"
+    return f"{versions}; before, {_STATUSES_BEFORE[operation.name]}"
 
 
 def _parameters(operation: Operation, resolver: Resolver) -> Iterator[str]:
     found = []
-    for reference in operation.described["parameters"]:
+    for reference in operation.described.get("parameters", ()):
         parameter = resolver.resolve(reference)
         if parameter["in"] == "header":
             continue
-        versions = parameter.get(_X, {})
+        in_path = parameter["in"] == "path"
+        since = parameter.get(openapi.X_OPENSTACK, {}).get("min-ver", "")
         found.append(
             [
                 span(parameter["name"]),
-                "in the path" if parameter["in"] == "path" else versions.get("min-ver", ""),
+                "in the path" if in_path else since,
                 kind_of(parameter["schema"], resolver),
                 "yes" if parameter.get("required") else "",
                 parameter.get("description", ""),
@@ -188,60 +183,44 @@ def _parameters(operation: Operation, resolver: Resolver) -> Iterator[str]:
     yield from table(*_without_empty(columns, found))
 
 
-def _without_empty(columns: list[str], cells: list[list[str]]) -> tuple[list[str], list[list[str]]]:
-    """A table without those of its columns that say nothing."""
-    kept = [place for place in range(len(columns)) if any(row[place] for row in cells)]
-    return [columns[place] for place in kept], [[row[place] for place in kept] for row in cells]
-
-
 def _body(described: Mapping[str, Any], resolver: Resolver) -> Iterator[str]:
-    if "requestBody" not in described:
-        return
-    schema = described["requestBody"]["content"]["application/json"]["schema"]
-    columns = ["body", "value", "required", "meaning"]
-    yield from table(*_without_empty(columns, list(rows(schema, resolver))))
-    yield from details("JSON schema of the body", json_code(resolver.resolve_all(schema)))
+    if "requestBody" in described:
+        schema = described["requestBody"]["content"]["application/json"]["schema"]
+        columns = ["field of the body", "value", "required", "meaning"]
+        yield from table(*_without_empty(columns, list(rows(schema, resolver))))
+        yield from details("JSON schema of the body", json_code(resolver.resolve_all(schema)))
 
 
-def _answer_schema(described: Mapping[str, Any], resolver: Resolver) -> Iterator[str]:
+def _answers(described: Mapping[str, Any], resolver: Resolver) -> Iterator[str]:
     for status, response in described["responses"].items():
         content = resolver.resolve(response).get("content", {}).get("application/json", {})
-        if not status.startswith("2") or "schema" not in content:
-            continue
-        columns = ["answer", "value", "always", "meaning"]
-        lines = list(table(*_without_empty(columns, list(rows(content["schema"], resolver)))))
-        if lines:
-            yield from details(f"Fields of the answer {status}", lines)
+        if status.startswith("2") and "schema" in content:
+            columns = ["field of the answer", "value", "always", "meaning"]
+            found = list(rows(content["schema"], resolver))
+            yield from details(
+                f"Fields of the answer {status}", table(*_without_empty(columns, found))
+            )
 
 
 # ---------------------------------------------------------------------------------------------
 # Examples
 
 
-def _request(exchange: Exchange) -> list[str]:
-    lines = [f"{exchange.method} {exchange.target} HTTP/1.1"]
-    lines.append(f"OpenStack-API-Version: placement {VERSION_MAX}")
-    if exchange.body is not None:
-        lines += ["Content-Type: application/json", "", _pretty(exchange.body)]
+def _example(operation: Operation, example: Example) -> Iterator[str]:
+    yield f"**Example.** {example.summary}"
+    yield ""
+    query = f"?{urlencode(example.query, doseq=True, safe=':,!_')}" if example.query else ""
+    lines = [f"{operation.method} {example.target}{query} HTTP/1.1"]
+    if operation.facts:
+        lines += ["X-Auth-Token: ...", f"OpenStack-API-Version: placement {VERSION_MAX}"]
+    yield from _message(lines, example.body)
+    status = HTTPStatus(example.status)
+    yield from _message([f"HTTP/1.1 {status.value} {status.phrase}"], example.answer)
+
+
+def _message(lines: list[str], body: Any) -> list[str]:
+    if isinstance(body, str):
+        lines += ["Content-Type: text/plain", "", body]
+    elif body is not None:
+        lines += ["Content-Type: application/json", "", pretty(body)]
     return code("\n".join(lines), "http")
-
-
-def _answer(exchange: Exchange) -> list[str]:
-    lines = [f"HTTP/1.1 {exchange.status} {exchange.reason}"]
-    if exchange.answer is not None:
-        lines += ["Content-Type: application/json", "", _pretty(_shortened(exchange.answer))]
-    return code("\n".join(lines), "http")
-
-
-def _pretty(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
-
-
-def _shortened(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _shortened(each) for key, each in value.items()}
-    if not isinstance(value, list):
-        return value
-    shown = [_shortened(each) for each in value[:_ITEMS_MAX]]
-    more = len(value) - _ITEMS_MAX
-    return [*shown, f"... {more} more"] if more > 0 else shown

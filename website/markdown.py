@@ -26,7 +26,11 @@ def code(text: str, language: str = "text") -> list[str]:
 
 
 def json_code(value: Any) -> list[str]:
-    return code(json.dumps(value, indent=2, ensure_ascii=False), "json")
+    return code(pretty(value), "json")
+
+
+def pretty(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def details(title: str, lines: Iterable[str]) -> list[str]:
