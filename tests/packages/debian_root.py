@@ -4,8 +4,10 @@ A command in it has mounts of its own, and shares the network with this system: 
 reached under 127.0.0.1.
 """
 
+import fcntl
 import os
 import platform
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,15 +30,16 @@ MOUNTS = (
 
 def make_base() -> Path:
     """The folder with a fresh Debian, which takes a minute or two the first time."""
-    finished = BASE.with_suffix(".finished")
-    if not finished.exists():
-        BASE.mkdir(parents=True, exist_ok=True)
-        run(
-            "debootstrap",
-            *("--variant=minbase", f"--include={','.join(PACKAGES)}"),
-            *(RELEASE, str(BASE), ARCHIVE),
-        )
-        finished.touch()
+    BASE.parent.mkdir(parents=True, exist_ok=True)
+    # One run makes it, and others wait.
+    with BASE.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not BASE.exists():
+            making = BASE.with_suffix(".making")
+            shutil.rmtree(making, ignore_errors=True)
+            include = f"--include={','.join(PACKAGES)}"
+            run("debootstrap", "--variant=minbase", include, RELEASE, str(making), ARCHIVE)
+            making.rename(BASE)
     return BASE
 
 
