@@ -9,6 +9,7 @@ import pytest
 
 from tests.support import certificate_authorities
 from tests.support.database_servers import DATABASES, SERVERS, MariaDB, PostgreSQL
+from tests.support.synchronised_databases import DatabaseFiles, ServerDatabases
 
 # What --fast leaves out.
 LEFT_OUT = ("server", "process", "slow")
@@ -47,7 +48,7 @@ FIXTURE_MARKS = {
     "reference": "process",
 }
 # Fixtures with a parameter that names the kind of database.
-DATABASE_FIXTURES = ("database", "database_url", "every_subject", "subject")
+DATABASE_FIXTURES = ("database", "database_url", "every_subject", "subject", "synchronised_url")
 
 START_EVENTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")
 
@@ -155,3 +156,31 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     url = server.create_database()
     yield url
     server.drop_database(url)
+
+
+@pytest.fixture(scope="session")
+def sqlite_databases(tmp_path_factory: pytest.TempPathFactory) -> DatabaseFiles:
+    return DatabaseFiles(tmp_path_factory.mktemp("template"))
+
+
+@pytest.fixture(scope="session")
+def postgresql_databases(postgresql: PostgreSQL) -> ServerDatabases:
+    return ServerDatabases(postgresql)
+
+
+@pytest.fixture(scope="session")
+def mariadb_databases(mariadb: MariaDB) -> ServerDatabases:
+    return ServerDatabases(mariadb)
+
+
+@pytest.fixture(params=DATABASES)
+def synchronised_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database as `roost db sync` makes it, on each kind of database in turn.
+
+    The next test gets the same one, emptied. So a test that changes more than rows takes
+    `database_url`.
+    """
+    databases: DatabaseFiles | ServerDatabases
+    databases = request.getfixturevalue(f"{request.param}_databases")
+    with databases.take(tmp_path) as url:
+        yield url

@@ -7,23 +7,18 @@ import pytest
 from roost.service import service
 from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import standard_names
-from roost.store.migrations import migrate
 from roost.store.store import Store
 from tests.concurrency.races import add_provider
 
 
 @pytest.fixture
-def open_roost(database_url: str) -> Iterator[Callable[[], Roost]]:
+def open_roost(synchronised_url: str) -> Iterator[Callable[[], Roost]]:
     """A function that opens one more service on the database, as another process would."""
     opened: list[Roost] = []
 
     def open_one() -> Roost:
         # Enough connections for every thread of a test to have one.
-        store = Store.open(database_url, max_pool_size=30)
-        if not opened:
-            migrate.sync(store.engine)
-            standard_names.synchronise(store)
+        store = Store.open(synchronised_url, max_pool_size=30)
         opened.append(Roost(store, Settings()))
         return opened[-1]
 

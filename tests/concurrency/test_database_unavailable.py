@@ -10,20 +10,11 @@ import pytest
 from roost.api.application import create_application
 from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import standard_names
-from roost.store.migrations import migrate
 from roost.store.store import Store
 from tests.support.database_servers import MariaDB, PostgreSQL
 from tests.support.headers import HEADERS
 from tests.support.names import uid
-
-
-def synchronised(url: str) -> str:
-    store = Store.open(url)
-    migrate.sync(store.engine)
-    standard_names.synchronise(store)
-    store.dispose()
-    return url
+from tests.support.synchronised_databases import synchronise
 
 
 @contextmanager
@@ -55,10 +46,10 @@ def assert_unavailable(
 
 
 def test_no_free_connection_is_unavailable(
-    database_url: str, caplog: pytest.LogCaptureFixture
+    synchronised_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     limits = {"max_pool_size": 1, "max_overflow": 0, "pool_timeout": 1}
-    with service(synchronised(database_url), **limits) as (roost, client):
+    with service(synchronised_url, **limits) as (roost, client):
         assert create(client, "first").status_code == 200
         with ExitStack() as stack:
             # On a server there is one more, for claims.
@@ -77,7 +68,7 @@ def test_a_read_only_database_is_unavailable_for_writes(
     postgresql: PostgreSQL, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Reads still work, and so do writes as soon as the database accepts them again."""
-    url = synchronised(postgresql.create_database())
+    url = synchronise(postgresql.create_database())
     database = url.rpartition("/")[2]
     with service(url) as (roost, client):
         assert create(client, "before").status_code == 200
@@ -99,7 +90,7 @@ def test_a_demoted_server_is_unavailable_for_writes(
     mariadb: MariaDB, caplog: pytest.LogCaptureFixture
 ) -> None:
     """`read_only` takes effect at once, for every user but administrators."""
-    url = synchronised(mariadb.create_database())
+    url = synchronise(mariadb.create_database())
     database = url.rpartition("/")[2]
     with mariadb._cursor() as cursor:
         cursor.execute("CREATE USER ordinary")
@@ -131,10 +122,10 @@ def open_connections(mariadb: MariaDB, database: str) -> set[int]:
 
 
 def test_a_lost_race_that_does_not_end_is_a_conflict(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
+    synchronised_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every retry loses again: 409, with the code that clients know."""
-    with service(synchronised(database_url)) as (roost, client):
+    with service(synchronised_url) as (roost, client):
         assert create(client, "host").status_code == 200
         path = f"/resource_providers/{uid('host')}/inventories"
         body = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8}}}

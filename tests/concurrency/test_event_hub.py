@@ -112,7 +112,7 @@ def test_watchers_that_join_meanwhile_see_each_event_once(
         assert by_provider(recorder.events()) == by_provider(expected)
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("synchronised_url", ["sqlite"], indirect=True)
 class TestEnds:
     @pytest.fixture(autouse=True)
     def quick_heartbeats(self, monkeypatch: pytest.MonkeyPatch) -> None:

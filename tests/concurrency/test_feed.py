@@ -43,7 +43,7 @@ def paused_before_commit(roost: Roost) -> Iterator[tuple[threading.Event, thread
 
 
 # On SQLite no transaction overtakes one that writes.
-@pytest.mark.parametrize("database_url", SERVERS, indirect=True)
+@pytest.mark.parametrize("synchronised_url", SERVERS, indirect=True)
 def test_an_overtaken_transaction_is_not_missed(open_roost: OpenRoost) -> None:
     """The slow writer takes its number first and commits last; readers catch up in between."""
     slow, fast, reader = open_roost(), open_roost(), open_roost()
@@ -67,7 +67,7 @@ def test_an_overtaken_transaction_is_not_missed(open_roost: OpenRoost) -> None:
 
 
 # SQLite has one writing transaction at a time anyway.
-@pytest.mark.parametrize("database_url", SERVERS, indirect=True)
+@pytest.mark.parametrize("synchronised_url", SERVERS, indirect=True)
 def test_threads_of_one_process_become_visible_in_order(open_roost: OpenRoost) -> None:
     """A thread that is slow at COMMIT delays the threads whose numbers come after its own."""
     roost, reader = open_roost(), open_roost()

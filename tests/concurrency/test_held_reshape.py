@@ -20,10 +20,10 @@ RESHAPES = 3
 
 
 @pytest.fixture
-def clients(database_url: str, tmp_path: Path) -> Iterator[tuple[Client, Client]]:
+def clients(synchronised_url: str, tmp_path: Path) -> Iterator[tuple[Client, Client]]:
     with (
-        RoostServer(database_url, tmp_path, arguments=["--threads", "4"]) as first,
-        RoostServer(database_url, tmp_path, arguments=["--threads", "4"]) as second,
+        RoostServer(synchronised_url, tmp_path, arguments=["--threads", "4"]) as first,
+        RoostServer(synchronised_url, tmp_path, arguments=["--threads", "4"]) as second,
         Client(first.url, timeout=60) as one,
         Client(second.url, timeout=60) as other,
     ):

@@ -20,7 +20,7 @@ OpenRoost = Callable[[], Roost]
 
 
 # SQLite has no connection that could be lost.
-on_servers = pytest.mark.parametrize("database_url", SERVERS, indirect=True)
+on_servers = pytest.mark.parametrize("synchronised_url", SERVERS, indirect=True)
 
 
 def break_connection(dbapi_connection: Any) -> None:

@@ -39,7 +39,7 @@ print(granted)
 """
 
 
-def test_processes_share_a_provider(open_roost: OpenRoost, database_url: str) -> None:
+def test_processes_share_a_provider(open_roost: OpenRoost, synchronised_url: str) -> None:
     """Four processes claim one of 30 fifteen times each."""
     roost = open_roost()
     add_provider(roost, "host", VCPU=30)
@@ -48,7 +48,7 @@ def test_processes_share_a_provider(open_roost: OpenRoost, database_url: str) ->
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", CLAIMS, database_url, f"process{number}", "15"],
+            [sys.executable, "-c", CLAIMS, synchronised_url, f"process{number}", "15"],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -3,6 +3,7 @@
 import contextlib
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.faults import cloud
@@ -20,6 +21,7 @@ from tests.faults.service import Worker
 WORKERS = 4
 CLAIMERS = 6
 PLACERS = 2
+LOOK_SECONDS = 0.2
 
 
 def run(
@@ -27,13 +29,15 @@ def run(
     *,
     seconds: float,
     seed: int,
+    worker_count: int = WORKERS,
     broken: str | None = None,
     faults: bool = True,
     hostile: bool = False,
     only: str | None = None,
     until_violated: bool = False,
+    is_enough: Callable[[History], bool] = lambda history: False,
 ) -> History:
-    """Let clients and faults work for so many seconds; what happened.
+    """Let clients and faults work for so many seconds, or until it is enough; what happened.
 
     With `hostile`, clients that try to stop the service work beside the honest ones. `only` is the
     name of the only fault to inject.
@@ -42,7 +46,7 @@ def run(
     database.renew()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roost-faults-")))
-        workers = [_worker(number, database, folder, broken) for number in range(WORKERS)]
+        workers = [_worker(number, database, folder, broken) for number in range(worker_count)]
         # The first worker creates the tables.
         for worker in workers:
             stack.enter_context(worker)
@@ -72,8 +76,10 @@ def run(
         if faults:
             nemesis.start()
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and not (until_violated and history.violations):
-            time.sleep(0.2)
+        while time.monotonic() < deadline and not is_enough(history):
+            if until_violated and history.violations:
+                break
+            time.sleep(LOOK_SECONDS)
         if faults:
             nemesis.stop()
         for client in everybody:

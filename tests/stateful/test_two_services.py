@@ -43,13 +43,12 @@ from roost.query import ProviderQuery
 from roost.search.index.index import Index
 from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import standard_names
-from roost.store.migrations import migrate
 from roost.store.store import Store
 from tests.stateful.bulk_reads import BulkReads
 from tests.stateful.consumer_reads import ConsumerReads
 from tests.stateful.model_world import CLASSES, TRAITS, ModelWorld, Refused
 from tests.support import tables
+from tests.support.synchronised_databases import synchronise
 
 PROVIDERS = [str(uuid.UUID(int=number)) for number in range(1, 7)]
 CONSUMERS = [str(uuid.UUID(int=number)) for number in range(101, 104)]
@@ -406,19 +405,11 @@ class TwoServices(BulkReads, ConsumerReads):
 STEPS = {"sqlite": (60, 40), "postgresql": (12, 40), "mariadb": (12, 40)}
 
 
-def synchronised(url: str) -> str:
-    store = Store.open(url)
-    migrate.sync(store.engine)
-    standard_names.synchronise(store)
-    store.dispose()
-    return url
-
-
 def test_two_services_behave_like_the_model(
     database_url: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     kind = request.node.callspec.params["database_url"]
-    url, engine, count = synchronised(database_url), sa.create_engine(database_url), 0
+    url, engine, count = synchronise(database_url), sa.create_engine(database_url), 0
     template = tmp_path / "template.db"
     if kind == "sqlite":
         shutil.copy(tmp_path / "roost.db", template)

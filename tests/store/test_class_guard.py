@@ -17,8 +17,6 @@ from roost.operations.providers import create_provider
 from roost.operations.resource_classes import create_resource_class, rename_resource_class
 from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import standard_names
-from roost.store.migrations import migrate
 from roost.store.schema import resource_classes
 from roost.store.store import Store
 from tests.support.headers import HEADERS
@@ -31,14 +29,11 @@ LONG_AGO = datetime(2020, 2, 3, 4, 5, 6)
 
 
 @pytest.fixture
-def open_roost(database_url: str) -> Iterator[OpenRoost]:
+def open_roost(synchronised_url: str) -> Iterator[OpenRoost]:
     opened: list[Roost] = []
 
     def open_one() -> Roost:
-        store = Store.open(database_url)
-        if not opened:
-            migrate.sync(store.engine)
-            standard_names.synchronise(store)
+        store = Store.open(synchronised_url)
         opened.append(Roost(store, Settings()))
         return opened[-1]
 

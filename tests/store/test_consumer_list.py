@@ -33,12 +33,12 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def client(database_url: str, engine: sa.Engine) -> Iterator[httpx.Client]:
+def client(synchronised_url: str, engine: sa.Engine) -> Iterator[httpx.Client]:
     if engine.dialect.name == "mysql":
         # The default of MySQL, which is a thousandth of MariaDB's.
         with engine.begin() as connection:
             connection.exec_driver_sql("SET GLOBAL group_concat_max_len = 1024")
-    with direct_client(database_url) as client:
+    with direct_client(synchronised_url) as client:
         inventories = dict.fromkeys(CLASSES, 1000)
         load(
             build(
@@ -54,8 +54,8 @@ def client(database_url: str, engine: sa.Engine) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def engine(database_url: str) -> Iterator[sa.Engine]:
-    engine = sa.create_engine(database_url)
+def engine(synchronised_url: str) -> Iterator[sa.Engine]:
+    engine = sa.create_engine(synchronised_url)
     yield engine
     engine.dispose()
 

@@ -13,8 +13,7 @@ from roost.operations.consumer_list import list_consumers
 from roost.query import ConsumerQuery, Page
 from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import schema, standard_names
-from roost.store.migrations import migrate
+from roost.store import schema
 from roost.store.store import Store
 from tests.store.test_statements import StatementCounter
 from tests.support.names import uid
@@ -24,11 +23,9 @@ CHUNK = 500
 
 
 @pytest.fixture
-def roost(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Roost]:
+def roost(synchronised_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Roost]:
     monkeypatch.setattr(consumer_list, "CHUNK_CONSUMERS", CHUNK)
-    store = Store.open(database_url)
-    migrate.sync(store.engine)
-    standard_names.synchronise(store)
+    store = Store.open(synchronised_url)
     fill(store.engine)
     opened = Roost(store, Settings())
     yield opened

@@ -13,19 +13,18 @@ from roost.operations.inventories import replace_inventories
 from roost.operations.providers import create_provider
 from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import standard_names
 from roost.store.connection.engine import create_engine
 from roost.store.connection.statements import CHUNK
-from roost.store.migrations import migrate
 from roost.store.store import Store
 from roost.uuids import SPELLINGS_MAX, consumer_spellings
 from tests.support.database_servers import MariaDB
 from tests.support.names import uid
+from tests.support.synchronised_databases import synchronise
 
 
 @pytest.fixture
-def roost(database_url: str) -> Iterator[Roost]:
-    yield from opened(database_url)
+def roost(synchronised_url: str) -> Iterator[Roost]:
+    yield from opened(synchronised_url)
 
 
 @pytest.fixture
@@ -36,14 +35,12 @@ def exact_roost(mariadb: MariaDB) -> Iterator[Roost]:
     with engine.connect() as connection:
         connection.execute(text("ALTER DATABASE CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"))
     engine.dispose()
-    yield from opened(url)
+    yield from opened(synchronise(url))
     mariadb.drop_database(url)
 
 
 def opened(url: str) -> Iterator[Roost]:
     store = Store.open(url)
-    migrate.sync(store.engine)
-    standard_names.synchronise(store)
     roost = Roost(store, Settings())
     create_provider(roost, uuid=uid("host"), name="host", parent_uuid=None)
     inventories = {"VCPU": Inventory(total=2 * CHUNK)}

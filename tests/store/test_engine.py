@@ -23,9 +23,7 @@ from roost.operations.usages import read_project_usages
 from roost.progress import SILENT
 from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import standard_names
 from roost.store.connection.engine import create_engine
-from roost.store.migrations import migrate
 from roost.store.schema import consumers, projects, resource_providers, traits, users
 from roost.store.store import Store
 
@@ -36,10 +34,8 @@ HOST = str(uuid.uuid4())
 
 
 @pytest.fixture
-def roost(database_url: str) -> Iterator[Roost]:
-    store = Store.open(database_url)
-    migrate.sync(store.engine)
-    standard_names.synchronise(store)
+def roost(synchronised_url: str) -> Iterator[Roost]:
+    store = Store.open(synchronised_url)
     service = Roost(store, Settings())
     create_provider(service, uuid=HOST, name="host", parent_uuid=None)
     yield service
@@ -141,10 +137,10 @@ def change(consumer: str, generation: int | None = None, **fields: str) -> Consu
 
 
 def test_values_that_the_database_cannot_store_are_bad_requests(
-    roost: Roost, database_url: str
+    roost: Roost, synchronised_url: str
 ) -> None:
     put_inventory(roost)
-    if database_url.startswith("postgresql"):
+    if synchronised_url.startswith("postgresql"):
         with pytest.raises(BadRequest):
             replace_allocations(
                 roost, changes=[change(str(uuid.uuid4()), project_id="a\0b", user_id="u")]
@@ -224,13 +220,15 @@ def test_mysql_sessions_have_sql_modes_and_isolation_levels(database_url: str) -
     store.dispose()
 
 
-def test_rows_without_generation_and_root_are_supported(database_url: str, roost: Roost) -> None:
+def test_rows_without_generation_and_root_are_supported(
+    synchronised_url: str, roost: Roost
+) -> None:
     """Old releases of Placement left both NULL: the generation is 0, the provider its own root."""
     with roost.store.engine.begin() as connection:
         connection.execute(
             update(resource_providers).values(generation=None, root_provider_id=None)
         )
-    adopted = Roost(Store.open(database_url), Settings())
+    adopted = Roost(Store.open(synchronised_url), Settings())
     shown = read_provider(adopted, uuid=HOST)
     assert (shown.generation, shown.root_uuid) == (0, HOST)
     put_inventory(adopted)

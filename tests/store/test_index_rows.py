@@ -17,8 +17,6 @@ from roost.operations.providers import create_provider
 from roost.service import service
 from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import standard_names
-from roost.store.migrations import migrate
 from roost.store.schema import resource_classes, traits
 from roost.store.store import Store
 from roost.store.tables import index_rows
@@ -31,10 +29,8 @@ RATIOS = (0.1, 1.0, 1.5, 16.0)
 
 
 @pytest.fixture
-def roost(database_url: str) -> Iterator[Roost]:
-    store = Store.open(database_url)
-    migrate.sync(store.engine)
-    standard_names.synchronise(store)
+def roost(synchronised_url: str) -> Iterator[Roost]:
+    store = Store.open(synchronised_url)
     service = Roost(store, Settings())
     for number in range(PROVIDERS):
         create_provider(service, uuid=uid(f"host{number}"), name=f"host{number}", parent_uuid=None)
@@ -120,9 +116,9 @@ def test_times_are_seconds_since_1970(roost: Roost) -> None:
 
 
 @pytest.mark.parametrize("microsecond", [678_901, 999_501, 999_999])
-def test_times_keep_their_fractions(roost: Roost, database_url: str, microsecond: int) -> None:
+def test_times_keep_their_fractions(roost: Roost, synchronised_url: str, microsecond: int) -> None:
     # On MariaDB the times of Placement's tables are whole seconds.
-    fraction = 0 if database_url.startswith("mysql") else microsecond
+    fraction = 0 if synchronised_url.startswith("mysql") else microsecond
     moment = datetime(2026, 1, 2, 3, 4, 5, fraction)
     with roost.store.engine.begin() as connection:
         connection.execute(update(traits).values(updated_at=moment))

@@ -5,19 +5,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from roost.store import standard_names
 from roost.store.connection.database import NestedWrite
-from roost.store.migrations import migrate
 from roost.store.store import Store
 
 HANG_SECONDS = 10
 
 
 @pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    opened = Store.open(database_url)
-    migrate.sync(opened.engine)
-    standard_names.synchronise(opened)
+def store(synchronised_url: str) -> Iterator[Store]:
+    opened = Store.open(synchronised_url)
     yield opened
     opened.dispose()
 

@@ -38,9 +38,7 @@ from roost.query import CandidateQuery, RequestGroup
 from roost.service import service
 from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import standard_names
 from roost.store.connection.statements import STATEMENT_END
-from roost.store.migrations import migrate
 from roost.store.store import Store
 from roost.store.tables import idempotency
 from tests.support.names import uid
@@ -81,10 +79,8 @@ class StatementCounter:
 
 
 @pytest.fixture
-def roost(database_url: str) -> Iterator[Roost]:
-    store = Store.open(database_url)
-    migrate.sync(store.engine)
-    standard_names.synchronise(store)
+def roost(synchronised_url: str) -> Iterator[Roost]:
+    store = Store.open(synchronised_url)
     opened = Roost(store, Settings())
     yield opened
     opened.close()
@@ -378,7 +374,7 @@ def test_reads_take_one_statement(roost: Roost, counter: StatementCounter) -> No
 
 
 def test_statements_of_catching_up(
-    roost: Roost, counter: StatementCounter, database_url: str
+    roost: Roost, counter: StatementCounter, synchronised_url: str
 ) -> None:
     add_providers(roost)
     store = roost.store
@@ -386,7 +382,7 @@ def test_statements_of_catching_up(
     # Without changes: one small read, and on SQLite none from the second time on.
     assert counter.count(lambda: store.changes_since(position)) == 1
     again = counter.count(lambda: store.changes_since(position))
-    assert again == (0 if database_url.startswith("sqlite") else 1)
+    assert again == (0 if synchronised_url.startswith("sqlite") else 1)
     # The process remembers its own records: after a hundred claims it reads only the writers.
     for number in range(100):
         replace_allocations(
@@ -394,7 +390,7 @@ def test_statements_of_catching_up(
         )
     assert counter.count(lambda: store.changes_since(position)) == 1
     # One more read for the records of other processes.
-    other = Store.open(database_url)
+    other = Store.open(synchronised_url)
     other_counter = StatementCounter(other)
     assert other_counter.count(lambda: other.changes_since(position)) == 2
     # Providers to read again need a snapshot: the writers and records again, and rows.

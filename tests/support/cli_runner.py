@@ -1,34 +1,23 @@
-"""The command line as a user runs it, against a service."""
+"""Commands, run in this process: that a user would start one for each takes longer than they do."""
 
 import json
-import os
-import subprocess
 from typing import Any
 
 from click.testing import CliRunner
 
 from roost.cli.main import roost as program
 from roost.cli.output import Failure
-from tests.support.roost_server import command
 
 
 def roost(*arguments: str, url: str = "", status: int = 0) -> str:
-    """What the command prints; on stderr if it fails."""
-    done = subprocess.run(
-        command(*arguments),
-        env={**os.environ, "ROOST_URL": url, "ROOST_TOKEN": "admin"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout if status == 0 else done.stderr
+    """What a command prints; on stderr if it fails."""
+    said = CommandLine(url)(*arguments, status=status)
+    assert "Traceback" not in said
+    return said
 
 
 class CommandLine:
-    """Runs commands in this process, which is quicker, against one service."""
+    """Runs commands against one service."""
 
     def __init__(self, url: str) -> None:
         self._environment = {"ROOST_URL": url, "ROOST_TOKEN": "admin", "NO_COLOR": "1"}

@@ -40,6 +40,10 @@ def missing(what: str, packages: str = "postgresql mariadb-server") -> None:
     pytest.skip(message, allow_module_level=True)
 
 
+def database_name(url: str) -> str:
+    return url.rpartition("/")[2]
+
+
 class DatabaseServer:
     """What PostgreSQL and MariaDB share: a folder, a port, one process, many databases."""
 
@@ -74,6 +78,9 @@ class DatabaseServer:
 
     def _drop(self, cursor: Any, database_name: str) -> None:
         """Drop a database, and close the connections that would prevent it."""
+        raise NotImplementedError
+
+    def _disconnect(self, cursor: Any, database_name: str) -> None:
         raise NotImplementedError
 
     def url(self, database_name: str) -> str:
@@ -113,9 +120,13 @@ class DatabaseServer:
         return self.url(name)
 
     def drop_database(self, url: str) -> None:
-        name = url.rpartition("/")[2]
         with self._cursor() as cursor:
-            self._drop(cursor, name)
+            self._drop(cursor, database_name(url))
+
+    def disconnect(self, url: str) -> None:
+        """Close the connections to a database."""
+        with self._cursor() as cursor:
+            self._disconnect(cursor, database_name(url))
 
     @contextlib.contextmanager
     def _cursor(self) -> Iterator[Any]:
@@ -236,6 +247,12 @@ class PostgreSQL(DatabaseServer):
         # In one statement: a thread of the test may still open connections.
         cursor.execute(f"DROP DATABASE {database_name} WITH (FORCE)")
 
+    def _disconnect(self, cursor: Any, database_name: str) -> None:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+            [database_name],
+        )
+
     def url(self, database_name: str) -> str:
         return f"postgresql+psycopg://roost@127.0.0.1:{self.port}/{database_name}"
 
@@ -286,6 +303,10 @@ class MariaDB(DatabaseServer):
         return pymysql.connect(host="127.0.0.1", port=self.port, user="root", autocommit=True)
 
     def _drop(self, cursor: Any, database_name: str) -> None:
+        self._disconnect(cursor, database_name)
+        cursor.execute(f"DROP DATABASE {database_name}")
+
+    def _disconnect(self, cursor: Any, database_name: str) -> None:
         cursor.execute(
             "SELECT id FROM information_schema.processlist WHERE db = %s", [database_name]
         )
@@ -293,7 +314,6 @@ class MariaDB(DatabaseServer):
             # The connection may have been closed in the meantime.
             with contextlib.suppress(Exception):
                 cursor.execute(f"KILL {connection_id}")
-        cursor.execute(f"DROP DATABASE {database_name}")
 
     def url(self, database_name: str) -> str:
         return f"mysql+pymysql://root@127.0.0.1:{self.port}/{database_name}"
