@@ -62,7 +62,6 @@ class ServerDatabases:
         else:
             self._server.drop_database(url)
 
-
     def _create(self) -> str:
         return _empty(synchronise(self._server.create_database()))
 
