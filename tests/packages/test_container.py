@@ -27,6 +27,7 @@ pytestmark = pytest.mark.skipif(
 CONTAINERFILE = ROOT / "deploy" / "Containerfile"
 VERSION = "7.8.9"
 IMAGE = "localhost/roost-test"
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 # In a container that is itself one, there may be neither overlays nor namespaces of users.
 BUILDAH = ("buildah", "--storage-driver", "vfs")
 CONFIGURATION = "[api]\nauth_strategy = noauth2\n[roost]\nallow_remote_noauth2 = true\n"
@@ -43,8 +44,11 @@ def base() -> str:
     container = buildah("from", "scratch").strip()
     buildah("add", "--quiet", container, str(make_base()), "/")
     # As in the images of Python, the program is called python.
-    link = Path(buildah("mount", container).strip()) / "usr" / "local" / "bin" / "python"
-    link.symlink_to("/usr/bin/python3")
+    root = Path(buildah("mount", container).strip())
+    (root / "usr" / "local" / "bin" / "python").symlink_to("/usr/bin/python3")
+    # The index of packages may have a certificate that only this system trusts.
+    shutil.copy(CERTIFICATES, root / CERTIFICATES.relative_to("/"))
+    buildah("config", "--env", f"PIP_CERT={CERTIFICATES}", container)
     buildah("commit", "--quiet", "--rm", container, f"docker.io/library/{name}")
     return name
 
