@@ -58,7 +58,12 @@ def shown_at() -> Mapping[str, str]:
 
 def _files() -> list[Path]:
     found = [*ROOT.glob("deploy/**/*"), *ROOT.glob("docs/examples/driver/*")]
-    return sorted(path.relative_to(ROOT) for path in found if path.is_file())
+    return sorted(
+        path.relative_to(ROOT)
+        for path in found
+        # What Python leaves beside a program is not to be deployed.
+        if path.is_file() and "__pycache__" not in path.parts
+    )
 
 
 def _deploy_files() -> Iterator[str]:
