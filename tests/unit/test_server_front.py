@@ -7,15 +7,24 @@ from typing import Any
 
 from roost.api.http.messages import Environ, StartResponse
 from roost.server.front import Front
+from roost.server.request_body import USUAL_BYTES_MAX
 from roost.settings import Settings
 
 SECONDS_MAX = 30
+# What a request to /wait waits for, and that it does.
+GO, WAITING = threading.Event(), threading.Event()
+
+
+class Message(asyncio.Future[dict[str, Any]]):
+    """What granian gives to whoever wants to receive: it can be asked in any thread."""
 
 
 class Client:
     """Sends requests to a front as granian does, and has what was sent to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *chunks: bytes) -> None:
+        """With a body that is here already, in these chunks."""
+        self._chunks = list(chunks)
         self.messages: list[dict[str, Any]] = []
         self.answered = threading.Event()
 
@@ -26,9 +35,13 @@ class Client:
         # The front need not await it.
         return _Done()
 
-    async def receive(self) -> dict[str, Any]:
-        await asyncio.sleep(SECONDS_MAX)
-        return {"type": "http.disconnect"}
+    def receive(self) -> Message:
+        pending = Message()
+        if self._chunks:
+            # granian does not know yet that nothing follows.
+            body = self._chunks.pop(0)
+            pending.set_result({"type": "http.request", "body": body, "more_body": True})
+        return pending
 
 
 class _Done:
@@ -36,7 +49,8 @@ class _Done:
         return iter(())
 
 
-def scope(method: str, path: str = "/") -> dict[str, Any]:
+def scope(method: str, path: str = "/", length: int | None = None) -> dict[str, Any]:
+    headers = [] if length is None else [(b"content-length", str(length).encode())]
     return {
         "type": "http",
         "method": method,
@@ -46,12 +60,15 @@ def scope(method: str, path: str = "/") -> dict[str, Any]:
         "scheme": "http",
         "server": ("127.0.0.1", "80"),
         "client": ("127.0.0.1", "1"),
-        "headers": [],
+        "headers": [*headers, (b"x-auth-token", b"admin")],
     }
 
 
 def application(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-    body = environ["PATH_INFO"].encode()
+    body = environ["PATH_INFO"].encode() + environ["wsgi.input"].read()
+    if body == b"/wait":
+        WAITING.set()
+        GO.wait(SECONDS_MAX)
     if body == b"/pieces":
         start_response("200 OK", [("content-type", "text/plain")])
         return iter([b"one", b"two"])
@@ -80,12 +97,68 @@ def test_a_request_without_a_body_needs_no_event_loop() -> None:
     asyncio.run(test())
 
 
-def test_a_request_that_may_have_a_body_does() -> None:
+def test_nor_does_one_whose_body_is_here() -> None:
     async def test() -> None:
-        front, client = await running_front(), Client()
-        for method in ("PUT", "POST", "PATCH", "INVENTED"):
-            assert not front.begin(scope(method), client.receive, client.send)
+        front, client = await running_front(), Client(b"body")
+        assert front.begin(scope("PUT", "/one", 4), client.receive, client.send)
+        # In this thread, so it is over.
+        start, body = client.messages
+        assert (start["status"], body["body"]) == (200, b"/onebody")
+
+    asyncio.run(test())
+
+
+def test_the_event_loop_receives_the_rest_of_a_body() -> None:
+    async def test() -> None:
+        front = await running_front()
+        for chunks in ([b"first", b"second"], [b"", b"firstsecond"]):
+            client = Client(*chunks)
+            assert front.begin(scope("PUT", "/one", 11), client.receive, client.send)
+            assert not client.messages
+            async with asyncio.timeout(SECONDS_MAX):
+                while len(client._chunks):
+                    await asyncio.sleep(0.001)
+            # It waits for the end of the body, as for any that comes in parts.
+            assert not client.messages
+
+    asyncio.run(test())
+
+
+def test_bodies_that_may_be_large_need_the_event_loop() -> None:
+    async def test() -> None:
+        front, client = await running_front(), Client(b"body")
+        for length in (USUAL_BYTES_MAX + 1, 10**30):
+            assert not front.begin(scope("PUT", "/one", length), client.receive, client.send)
+        chunked = scope("POST")
+        chunked["headers"].append((b"transfer-encoding", b"chunked"))
+        assert not front.begin(chunked, client.receive, client.send)
         assert not client.messages
+
+    asyncio.run(test())
+
+
+def test_a_thread_of_the_server_is_always_free() -> None:
+    """While one answers a request that takes its time, another hands requests over."""
+
+    async def test() -> None:
+        front = await running_front()
+        slow, body, read = Client(), Client(b"body"), Client()
+        # As many as may be busy: one for each thread of the front.
+        busy = threading.Thread(
+            target=front.begin, args=(scope("GET", "/wait"), slow.receive, slow.send)
+        )
+        busy.start()
+        assert WAITING.wait(SECONDS_MAX)
+        assert not front.begin(scope("PUT", "/one", 4), body.receive, body.send)
+        assert front.begin(scope("GET", "/one"), read.receive, read.send)
+        assert read.answered.wait(SECONDS_MAX)
+        assert not slow.messages
+        GO.set()
+        busy.join(SECONDS_MAX)
+        assert slow.answered.is_set()
+        # And then it answers requests itself again.
+        assert front.begin(scope("PUT", "/one", 4), body.receive, body.send)
+        assert body.answered.is_set()
 
     asyncio.run(test())
 

@@ -2,7 +2,8 @@
 
 granian receives requests in threads of its own, and one of them hands each to Python: to the event
 loop, which wakes up for it. For most requests the front needs no event loop, so here it is asked
-first (`Front.begin`), in that thread. What it does not take goes the usual way.
+first (`Front.begin`), in that thread. What it does not take goes the usual way. The front may
+answer in that thread, so granian has several for Python, as it has for WSGI.
 
 test_workers.py pins what this relies on of granian.
 """
@@ -89,7 +90,7 @@ def spawn_asgi_worker(
         ipc,
         runtime_threads,
         runtime_blocking_threads,
-        blocking_threads,
+        front.server_threads,
         blocking_threads_idle_timeout,
         backpressure,
         http_mode,

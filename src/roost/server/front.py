@@ -1,8 +1,9 @@
 """The front of `roost serve`: an ASGI application that runs the WSGI application in threads.
 
 It reads bodies and sends answers on the event loop, so that only the work of the application takes
-a thread. A request without a body whose answer is short does not need the event loop: the thread of
-the server hands it to one of the application, which answers it.
+a thread. Most requests do not need the event loop: their body, if they have one, is here already,
+and their answer is short. The thread of the server answers them itself, or hands them to a thread
+of the application if it is needed for other requests.
 
 Without the front, under another WSGI server, the same application runs with threads alone.
 """
@@ -13,7 +14,7 @@ import gc
 import io
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import Context
 from typing import Any
@@ -23,7 +24,6 @@ from roost.api.application import open_paths
 from roost.api.http.exchange import Waiting
 from roost.api.http.messages import Application, Environ
 from roost.api.http.request_middleware import has_prefix
-from roost.api.http.request_reader import METHODS_WITHOUT_BODY
 from roost.api.routes import bounds
 from roost.console import paths as console_paths
 from roost.server import turns
@@ -38,6 +38,8 @@ from roost.server.request_body import (
     RefusedBody,
     discard,
     has_body,
+    is_usual,
+    read_at_once,
 )
 from roost.server.wsgi_call import PiecesRoom, Send, WsgiCall
 from roost.settings import Settings
@@ -71,6 +73,8 @@ class Front:
         self._threads = threads
         self._stopping = stopping
         self._running: _Running | None = None
+        # Of the server. One more than may answer requests, which hands others over meanwhile.
+        self.server_threads = threads + 1
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -97,7 +101,7 @@ class _Running:
         self._loop = asyncio.get_running_loop()
         self._open_paths = open_paths(settings)
         self._bodies = BodyReader(settings.body_seconds_max)
-        self._lanes = Lanes(threads, "requests")
+        self._lanes = Lanes(threads, "requests", guests_max=threads)
         # Probes are answered while all other threads are busy; one that asks the database must not
         # keep the other waiting.
         self._alive = Lanes(1, "livez")
@@ -130,27 +134,52 @@ class _Running:
     # A request
 
     def begin(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Let a thread answer a request without a body; False if it may have one."""
-        if scope["method"] not in METHODS_WITHOUT_BODY:
-            return False
+        """Answer a request in this thread, or let another one do it; False if neither is possible.
+
+        The event loop reads bodies that are large, and those for which all threads are busy.
+        """
         environ = make_environ(scope)
         environ["wsgi.input"] = io.BytesIO()
-        request = FrontRequest(environ, self._path(environ), Context(), receive, send, scope)
-        call = WsgiCall(environ, self._room)
-
-        def then(stream: Stream | None) -> None:
-            if stream is None and call.waiting is None and call.is_short:
-                self._send_at_once(call, send)
+        with_body = has_body(environ)
+        path = self._path(environ)
+        if with_body and not (is_usual(environ) and self._reads_body(environ, path)):
+            return False
+        sender = turns.Sender(environ["REMOTE_ADDR"], _token(environ))
+        may_take_long = bounds.may_take_long(environ["REQUEST_METHOD"], path)
+        lanes = self._lane(path)
+        place = lanes.enter(sender, may_take_long=may_take_long)
+        if place is None and with_body:
+            return False
+        try:
+            if with_body:
+                body = read_at_once(receive, int(environ["CONTENT_LENGTH"]))
+                if not isinstance(body, bytes):
+                    self._loop.call_soon_threadsafe(self._keep, self.answer, scope, body, send)
+                    return True
+                environ["wsgi.input"] = io.BytesIO(body)
+            request = FrontRequest(environ, path, Context(), receive, send, scope)
+            call = WsgiCall(environ, self._room)
+            work, then = self._steps(request, call, functools.partial(self._finish, request, call))
+            if place is None:
+                lanes.add(work, request.context, then, sender=sender, may_take_long=may_take_long)
             else:
-                self._loop.call_soon_threadsafe(self._go_on, request, call, stream)
-
-        self._add(request, call, then)
+                lanes.work_as_guest(place, work, request.context)
+                then()
+        finally:
+            if place is not None:
+                lanes.leave(place)
         return True
 
-    def _go_on(self, request: FrontRequest, call: WsgiCall, stream: Stream | None) -> None:
-        """Send an answer that takes longer, on the event loop."""
-        task = self._loop.create_task(self._send_rest(request, call, stream))
-        # The event loop itself does not keep it.
+    def _finish(self, request: FrontRequest, call: WsgiCall, stream: Stream | None) -> None:
+        """Send an answer that is short, or let the event loop send it."""
+        if stream is None and call.waiting is None and call.is_short:
+            self._send_at_once(call, request.send)
+        else:
+            self._loop.call_soon_threadsafe(self._keep, self._send_rest, request, call, stream)
+
+    def _keep(self, run: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
+        """Run a coroutine on the event loop, which does not keep its tasks itself."""
+        task = self._loop.create_task(run(*arguments))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -220,6 +249,20 @@ class _Running:
         self, request: FrontRequest, call: WsgiCall, then: Callable[[Stream | None], None]
     ) -> None:
         """Let a thread call the application, and then do what follows."""
+        environ, path = request.environ, request.path
+        work, follow = self._steps(request, call, then)
+        self._lane(path).add(
+            work,
+            request.context,
+            follow,
+            sender=turns.Sender(environ["REMOTE_ADDR"], _token(environ)),
+            may_take_long=bounds.may_take_long(environ["REQUEST_METHOD"], path),
+        )
+
+    def _steps(
+        self, request: FrontRequest, call: WsgiCall, then: Callable[[Stream | None], None]
+    ) -> tuple[turns.Work, turns.Work]:
+        """What calls the application in the context of a request, and what follows after it."""
         streams: list[Stream] = []
 
         def work() -> None:
@@ -228,14 +271,7 @@ class _Running:
                 streams.append(Stream(call, self._loop, self._unread))
                 streams[0].start()
 
-        environ, path = request.environ, request.path
-        self._lane(path).add(
-            work,
-            request.context,
-            lambda: then(streams[0] if streams else None),
-            sender=turns.Sender(environ["REMOTE_ADDR"], _token(environ)),
-            may_take_long=bounds.may_take_long(environ["REQUEST_METHOD"], path),
-        )
+        return work, lambda: then(streams[0] if streams else None)
 
     async def _is_over(self, waiting: Waiting, receive: Receive) -> bool:
         """Wait without a thread; whether the client is still there."""

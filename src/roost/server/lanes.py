@@ -9,6 +9,9 @@ wait, one that has been at it for too long is late, and another thread takes its
 
 A claim that waits for the transaction of others lends its place: the more claims wait at once, the
 more of them share the next transaction.
+
+Handing a request to another thread takes as long as a small request. So while nobody waits, a
+thread of the server works on its request itself, as a guest: beside the places, by the same rules.
 """
 
 import logging
@@ -20,14 +23,12 @@ from contextvars import Context
 from queue import SimpleQueue
 
 from roost.errors import TooManyLongRequests
+from roost.server.place import LONG_SECONDS, LONG_SECONDS_CROWDED, Place
 from roost.server.turns import NOBODY, FairQueue, Job, Sender, Turns, Work
 from roost.service.search_time import PLACE
 
 LOG = logging.getLogger(__name__)
 
-# How much processor time makes a request a long one, and how much if others wait for its place.
-LONG_SECONDS = 0.01
-LONG_SECONDS_CROWDED = 0.002
 # How many long requests there may be. Each has a thread, and what it has found so far.
 LONG_MAX = 128
 # After how long a request is late, whatever it does, and how many may be. Each has a thread.
@@ -40,10 +41,6 @@ LATE_OF_SENDER_MAX = 2
 LENT_MAX = 128
 # How many threads without a place are kept for the next one.
 SPARE_MAX = 64
-# How long a long request goes on while others wait for their turn.
-TURN_SECONDS = 0.02
-# How long a long request rests, each time it is asked, while short ones are being worked on.
-REST_SECONDS = 0.0002
 
 
 class Lanes:
@@ -52,8 +49,13 @@ class Lanes:
     So neither many requests of one sender nor many searches keep others waiting.
     """
 
-    def __init__(self, threads: int, name: str, *, long_max: int = LONG_MAX) -> None:
+    def __init__(
+        self, threads: int, name: str, *, guests_max: int = 0, long_max: int = LONG_MAX
+    ) -> None:
+        """`guests_max`: how many threads of the server may be busy; it needs one more."""
         self.long_max = long_max
+        self._guests = 0
+        self._guests_max = guests_max
         self.turns = Turns()
         self._name = name
         self._lock = threading.Lock()
@@ -68,12 +70,12 @@ class Lanes:
         self._lent = 0
         # Threads without a place, and the places that are given to them.
         self._spare_count = 0
-        self._spare_places: SimpleQueue[_Place] = SimpleQueue()
+        self._spare_places: SimpleQueue[Place] = SimpleQueue()
         # Senders whose late requests might have been long ones from the beginning.
         self._late_senders: Counter[Sender] = Counter()
         self._added = threading.Event()
         # Replaced, never changed: it is read without the lock.
-        self._places: tuple[_Place, ...] = ()
+        self._places: tuple[Place, ...] = ()
         for _ in range(threads):
             self._start_thread()
         threading.Thread(target=self._oversee, name=f"{name}: late", daemon=True).start()
@@ -98,8 +100,39 @@ class Lanes:
         if not self._added.is_set():
             self._added.set()
 
+    def enter(self, sender: Sender, *, may_take_long: bool) -> Place | None:
+        """A place for a job of the calling thread, which must `leave` it.
+
+        None if others wait, or if enough threads are busy: then the job has to be added.
+        """
+        with self._lock:
+            if self._guests >= self._guests_max or self._quick or self._slow:
+                return None
+            if may_take_long:
+                is_full = self._slow_running >= self._slow_running_max
+                if is_full or sender in self._senders_to_wait():
+                    return None
+                self._slow_running += 1
+            self._guests += 1
+            place = Place(self, is_guest=True)
+            place.begin(sender, may_take_long=may_take_long)
+            self._places = (*self._places, place)
+        return place
+
+    def work_as_guest(self, place: Place, work: Work, context: Context) -> None:
+        """Do the work in the calling thread, which has entered; it must not raise."""
+        context.run(_do, work, place)
+
+    def leave(self, place: Place) -> None:
+        """Give back the place of a guest."""
+        self._end(place)
+        with self._lock:
+            self._guests -= 1
+            if place.is_kept:
+                self._remove(place)
+
     @property
-    def places(self) -> "tuple[_Place, ...]":
+    def places(self) -> tuple[Place, ...]:
         """Those of the requests that are not long, and free ones."""
         return self._places
 
@@ -125,7 +158,7 @@ class Lanes:
 
     def _start_thread(self) -> None:
         """Add a place, with a thread that has none or with a new one."""
-        place = _Place(self)
+        place = Place(self)
         self._places = (*self._places, place)
         if self._spare_count:
             self._spare_count -= 1
@@ -133,7 +166,7 @@ class Lanes:
         else:
             threading.Thread(target=self._work, args=(place,), name=self._name, daemon=True).start()
 
-    def _work(self, place: "_Place") -> None:
+    def _work(self, place: Place) -> None:
         while True:
             self._work_in(place)
             with self._lock:
@@ -143,14 +176,14 @@ class Lanes:
                 self._spare_count += 1
             place = self._spare_places.get()
 
-    def _work_in(self, place: "_Place") -> None:
+    def _work_in(self, place: Place) -> None:
         """Do one job after the other, until another thread takes the place."""
         while place.is_kept:
             self._signals.get()
             job = self._next()
             if job is None:
                 continue
-            place.begin(job)
+            place.begin(job.sender, may_take_long=job.may_take_long)
             try:
                 job.context.run(_do, job.work, place)
                 job.then()
@@ -174,7 +207,7 @@ class Lanes:
         senders = self._late_senders
         return [each for each in senders if senders[each] >= LATE_OF_SENDER_MAX]
 
-    def _end(self, place: "_Place") -> None:
+    def _end(self, place: Place) -> None:
         with self._lock:
             place.is_working = False
             if place.is_long:
@@ -188,7 +221,7 @@ class Lanes:
         if place.has_turn:
             self.turns.give_back()
 
-    def go_long(self, place: "_Place") -> None:
+    def go_long(self, place: Place) -> None:
         """Leave the place to another thread, and take turns with other long requests."""
         with self._lock:
             if self._long >= self.long_max:
@@ -203,10 +236,11 @@ class Lanes:
                 self._replace(place)
             place.is_long = True
 
-    def lend(self, place: "_Place") -> None:
+    def lend(self, place: Place) -> None:
         """Leave the place to another thread if no other is free."""
         with self._lock:
-            has_place = place.is_kept and not place.is_late
+            # The thread of a guest is the server's, and no other would have its place.
+            has_place = place.is_kept and not place.is_late and not place.is_guest
             if not has_place or self._lent >= LENT_MAX:
                 return
             if all(each.is_working for each in self._places):
@@ -214,14 +248,18 @@ class Lanes:
                 place.is_lent = True
                 self._replace(place)
 
-    def _replace(self, place: "_Place") -> None:
+    def _replace(self, place: Place) -> None:
         """Let another thread take the place; that of this request ends with the request."""
         place.is_kept = False
-        self._places = tuple(each for each in self._places if each is not place)
+        self._remove(place)
         self._leave(place)
-        self._start_thread()
+        if not place.is_guest:
+            self._start_thread()
 
-    def _leave(self, place: "_Place") -> None:
+    def _remove(self, place: Place) -> None:
+        self._places = tuple(each for each in self._places if each is not place)
+
+    def _leave(self, place: Place) -> None:
         if place.may_take_long:
             self._slow_running -= 1
             if self._slow:
@@ -250,7 +288,7 @@ class Lanes:
                     self._late_senders[place.sender] += 1
                 self._replace(place)
 
-    def _forget_late(self, place: "_Place") -> None:
+    def _forget_late(self, place: Place) -> None:
         place.is_late = False
         self._late -= 1
         if not place.may_take_long:
@@ -263,57 +301,6 @@ class Lanes:
             self._signals.put(None)
 
 
-class _Place:
-    """The place of one thread, or of a long or late request beside the places."""
-
-    def __init__(self, lanes: Lanes) -> None:
-        self.is_kept = True
-        self.is_working = False
-        self.is_long = False
-        self.is_late = False
-        self.is_lent = False
-        self.has_turn = False
-        self.may_take_long = False
-        self.sender: Sender = NOBODY
-        self.begun_at = 0.0
-        self._lanes = lanes
-        self._processor_begun = 0.0
-        self._turn_begun = 0.0
-
-    def begin(self, job: "Job") -> None:
-        self._processor_begun = time.thread_time()
-        self.begun_at = time.monotonic()
-        self.may_take_long = job.may_take_long
-        self.sender = job.sender
-        self.is_working = True
-
-    def give_way(self, until: float) -> None:
-        if not self.is_long:
-            used = time.thread_time() - self._processor_begun
-            if not self.is_late and used < self._lanes.short_seconds_max:
-                return
-            self._lanes.go_long(self)
-            self._take_turn(until, is_first=True)
-        elif time.monotonic() - self._turn_begun > TURN_SECONDS and self._lanes.turns.is_awaited:
-            if self.has_turn:
-                self._lanes.turns.give_back()
-            self._take_turn(until, is_first=False)
-        if self._lanes.has_short_requests:
-            # They get the interpreter at once instead of waiting until it is taken away.
-            time.sleep(REST_SECONDS)
-
-    def lend(self) -> None:
-        self._lanes.lend(self)
-
-    def rest(self) -> None:
-        if any(place.is_working and place is not self for place in self._lanes.places):
-            time.sleep(REST_SECONDS)
-
-    def _take_turn(self, until: float, *, is_first: bool) -> None:
-        self.has_turn = self._lanes.turns.take(until, is_first=is_first)
-        self._turn_begun = time.monotonic()
-
-
-def _do(work: Work, place: _Place) -> None:
+def _do(work: Work, place: Place) -> None:
     PLACE.set(place)
     work()

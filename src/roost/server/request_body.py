@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Protocol
@@ -21,6 +22,10 @@ USUAL_BYTES_MAX = 64 * 1024
 # How long, and how much, a client may go on to send a body that was not wanted.
 DISCARD_SECONDS_MAX = 5.0
 DISCARD_BYTES_MAX = 64 * 1024 * 1024
+# How long a thread waits for a body, and how often it looks. Most bodies come together with the
+# head of their request, and the server needs a moment to hand them over.
+AT_ONCE_SECONDS_MAX = 0.001
+LOOK_SECONDS = 0.00002
 
 
 class Body(Protocol):
@@ -56,6 +61,40 @@ def has_body(environ: Environ) -> bool:
         # In HTTP/1 there would be a header. In HTTP/2 there need not be one.
         return "HTTP_TRANSFER_ENCODING" in environ or environ["SERVER_PROTOCOL"] == "HTTP/2"
     return bool(length != "0")
+
+
+def is_usual(environ: Environ) -> bool:
+    """Whether a body is known to be so small that a thread may read it."""
+    length = environ.get("CONTENT_LENGTH", "")
+    return length.isdecimal() and len(length) <= 5 and int(length) <= USUAL_BYTES_MAX
+
+
+def read_at_once(receive: Receive, length: int) -> "bytes | Receive":
+    """The body of a request, in a thread; or, if it takes longer, from where to receive it.
+
+    Waking up the event loop for it would take as long as a small request.
+    """
+    # granian's own awaitable can be asked without an event loop; test_workers.py pins it.
+    pending: Any = receive()
+    deadline = time.monotonic() + AT_ONCE_SECONDS_MAX
+    while not pending.done():
+        if time.monotonic() > deadline:
+            return _after(pending, receive)
+        time.sleep(LOOK_SECONDS)
+    message = pending.result()
+    if message["type"] == "http.request" and len(message["body"]) == length:
+        return bytes(message["body"])
+    return _after(_made(message), receive)
+
+
+async def _made(message: dict[str, Any]) -> dict[str, Any]:
+    return message
+
+
+def _after(first: Awaitable[dict[str, Any]], receive: Receive) -> Receive:
+    """Receives a message that was asked for already, then the others."""
+    asked = [first]
+    return lambda: asked.pop() if asked else receive()
 
 
 async def discard(receive: Receive) -> None:

@@ -30,6 +30,8 @@ from roost.store.transaction import Transaction
 
 LOG = logging.getLogger(__name__)
 
+# How often the gauges say that nothing is new. The index catches up before each answer.
+MEASURE_SECONDS = 0.1
 # Decisions based on an index older than this would fail too often.
 RECENT_SECONDS_MAX = 0.02
 
@@ -80,6 +82,7 @@ class Roost:
         self._feed_read_at = 0.0  # when it was begun to be read, and may not have been applied
         self._caught_up_with = 0.0  # everything that was written before this is applied
         self._gauges: metrics.IndexGauges | None = None  # made with the first index
+        self._measured_at = 0.0
 
     def open(self) -> None:
         """Make the database ready, once. Raises while that fails; the caller may try again."""
@@ -275,10 +278,14 @@ class Roost:
         return index
 
     def _measure(self, index: Index, position_before: FeedPosition | None = None) -> None:
+        now = time.time()
         if self._gauges is None:
             self._gauges = metrics.IndexGauges()
-        self._gauges.caught_up.set(time.time())
-        if position_before is not index.position:
+        has_news = position_before is not index.position
+        if has_news or not 0 <= now - self._measured_at < MEASURE_SECONDS:
+            self._gauges.caught_up.set(now)
+            self._measured_at = now
+        if has_news:
             self._gauges.providers.set(index.live_count)
             self._gauges.rows.set(index.rows.count)
             if position_before is not None:

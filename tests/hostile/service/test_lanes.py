@@ -235,6 +235,67 @@ def test_an_answer_rests_only_beside_others(monkeypatch: pytest.MonkeyPatch) -> 
     assert rests.count("test") == 1
 
 
+def test_a_guest_works_only_while_nobody_waits() -> None:
+    sender = Sender("address", "token")
+    jobs = Jobs(Lanes(1, "test", guests_max=2))
+    guest = jobs.lanes.enter(sender, may_take_long=False)
+    assert guest is not None
+    # No more than that: the server needs its other threads.
+    other = jobs.lanes.enter(sender, may_take_long=False)
+    assert other is not None
+    assert jobs.lanes.enter(sender, may_take_long=False) is None
+    jobs.lanes.leave(other)
+    jobs.add("first", waits=True)
+    jobs.add("second")
+    # The only thread is busy, and the second one waits for it.
+    wait_until(lambda: "first begins" in jobs.events)
+    assert jobs.lanes.enter(sender, may_take_long=False) is None
+    jobs.finish()
+    jobs.lanes.leave(guest)
+    wait_until(lambda: len(jobs.lanes.places) == 1)
+    assert jobs.lanes.enter(sender, may_take_long=False) is not None
+
+
+def test_of_guests_too_few_may_take_long() -> None:
+    sender = Sender("address", "token")
+    lanes = Lanes(3, "test", guests_max=3)
+    searches = [lanes.enter(sender, may_take_long=True) for _ in range(3)]
+    assert [each is not None for each in searches] == [True, True, False]
+    assert searches[0] is not None
+    lanes.leave(searches[0])
+    assert lanes.enter(sender, may_take_long=True) is not None
+
+
+def test_a_late_guest_keeps_no_one_waiting() -> None:
+    lanes = Lanes(1, "test", guests_max=1)
+    guest = lanes.enter(Sender("address", "token"), may_take_long=True)
+    assert guest is not None
+    done = threading.Event()
+    # It waits for the guest, since both may take long.
+    lanes.add(lambda: None, Context(), done.set, may_take_long=True)
+    assert done.wait(SECONDS_MAX)
+    assert lanes.count_late == 1
+    lanes.leave(guest)
+    assert lanes.count_late == 0
+    assert len(lanes.places) == 1
+
+
+def test_a_guest_that_takes_long_takes_turns() -> None:
+    lanes = Lanes(1, "test", guests_max=1)
+    guest = lanes.enter(Sender("address", "token"), may_take_long=True)
+    assert guest is not None
+
+    def work() -> None:
+        search_time = SearchTime(SECONDS_MAX)
+        while search_time.may_go_on() and not lanes.count_long:
+            sum(range(10000))
+
+    lanes.work_as_guest(guest, work, Context())
+    assert lanes.count_long == 1
+    lanes.leave(guest)
+    assert (lanes.count_long, len(lanes.places)) == (0, 1)
+
+
 def test_without_a_front_a_long_request_just_goes_on() -> None:
     assert SearchTime(SECONDS_MAX).may_go_on()
     assert not SearchTime(0).may_go_on()

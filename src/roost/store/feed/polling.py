@@ -3,8 +3,8 @@
 import struct
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, PoolProxiedConnection
 
@@ -18,7 +18,10 @@ STATEMENTS_MAX = 2
 # A writer that is further behind than this reads its providers from the tables.
 NEW_RECORDS_MAX = 1024
 
-_Row = TypeVar("_Row")
+# Of what a server sends at once. The position of some hundred writers is shorter.
+RECEIVE_BYTES = 16 * 1024
+
+_Found = TypeVar("_Found")
 
 _POSITION_TEXT = "SELECT id, sequence FROM roost_writers"
 # The same as one value, of eight bytes for each number: PostgreSQL makes it in less time than a
@@ -73,7 +76,10 @@ class WriterPoll:
         self._lock = threading.Lock()
         self._connection: PoolProxiedConnection | None = None
         self._cursor: Any = None
-        self._ask: _Ask | None = None
+        self._question: _Question | None = None
+        # The last answer to it, and what it says. Most answers are the same as the last one.
+        self._answer = b""
+        self._position: dict[int, int] = {}
         self._connected_at = 0.0
         self._must_reconnect = False
 
@@ -87,8 +93,8 @@ class WriterPoll:
 
     def position(self) -> dict[int, int]:
         """The newest position of the feed."""
-        rows = self._polled(self._read_position)
-        return self._database.read(read_position) if rows is None else dict(rows)
+        found = self._polled(self._read_position)
+        return self._database.read(read_position) if found is None else found
 
     def records(self, ranges: SequenceRanges) -> list[ChangeRecord]:
         """The records in these ranges, as far as this release can read them."""
@@ -100,15 +106,19 @@ class WriterPoll:
             return [each.record for each in found]
         return decode_known(text for (text,) in rows)
 
-    def _read_position(self) -> Sequence[tuple[int, int]]:
+    def _read_position(self) -> dict[int, int]:
         self.statement_count += 1
-        if self._ask is not None:
-            return self._ask()
-        self._cursor.execute(_POSITION_TEXT)
-        rows: Sequence[tuple[int, int]] = self._cursor.fetchall()
-        return rows
+        if self._question is None:
+            self._cursor.execute(_POSITION_TEXT)
+            return dict(self._cursor.fetchall())
+        answer = self._question.ask(self._answer)
+        if answer != self._answer:
+            # Another dictionary: the one before may be somebody's position.
+            self._position = dict(self._question.read(answer))
+            self._answer = answer
+        return self._position
 
-    def _read_records(self, ranges: SequenceRanges) -> Sequence[tuple[str]]:
+    def _read_records(self, ranges: SequenceRanges) -> list[tuple[str]]:
         text = _RECORDS_TEXT.replace("?", self._placeholder)
         found: list[tuple[str]] = []
         for writer, bounds in ranges.items():
@@ -117,8 +127,8 @@ class WriterPoll:
             found += self._cursor.fetchall()
         return found
 
-    def _polled(self, read: Callable[[], Sequence[_Row]]) -> Sequence[_Row] | None:
-        """All rows; None where the caller must read through `Database`.
+    def _polled(self, read: Callable[[], _Found]) -> _Found | None:
+        """What was read; None where the caller must read through `Database`.
 
         That is the case if another thread polls at this moment, or if anything failed: `Database`
         reconnects, or raises the right error.
@@ -147,7 +157,8 @@ class WriterPoll:
         self._connection = self._database.reader.raw_connection()
         self._cursor = self._connection.cursor()
         prepare = _PREPARE_POSITION.get(self._database.reader.dialect.driver)
-        self._ask = prepare and prepare(self._connection.driver_connection)
+        self._question = prepare and prepare(self._connection.driver_connection)
+        self._answer, self._position = b"", {}
         self._connected_at = time.monotonic()
 
     def _disconnect(self) -> None:
@@ -158,10 +169,16 @@ class WriterPoll:
             self._connection = None
 
 
-_Ask = Callable[[], list[tuple[int, int]]]
+class _Question(NamedTuple):
+    """Asks a server for the position, past the cursors of its driver."""
+
+    # Takes the last answer, and gives the new one; raises if it is none.
+    ask: Callable[[bytes], bytes]
+    # The sequence number of each writer that an answer names.
+    read: Callable[[bytes], list[tuple[int, int]]]
 
 
-def _prepare_postgresql(connection: Any) -> _Ask:
+def _prepare_postgresql(connection: Any) -> _Question:
     """Asks PostgreSQL for the position through libpq itself.
 
     A cursor of psycopg takes several times as long as the server, since it waits in Python. Here
@@ -176,7 +193,7 @@ def _prepare_postgresql(connection: Any) -> _Ask:
         and libpq.prepare(_POSITION_NAME, _POSITION_BYTES_TEXT).status == ExecStatus.COMMAND_OK
     )
 
-    def ask() -> list[tuple[int, int]]:
+    def ask(_known: bytes) -> bytes:
         if is_prepared:
             result = libpq.exec_prepared(_POSITION_NAME, None, None, Format.BINARY)
         else:
@@ -185,36 +202,84 @@ def _prepare_postgresql(connection: Any) -> _Ask:
         if result.status != ExecStatus.TUPLES_OK:
             raise ConnectionError(result.error_message)
         # None if there are no writers.
-        numbers = result.get_value(0, 0) or b""
-        return list(struct.iter_unpack(">qq", numbers))
+        return result.get_value(0, 0) or b""
 
-    return ask
+    return _Question(ask, lambda answer: list(struct.iter_unpack(">qq", answer)))
 
 
-def _prepare_mysql(connection: Any) -> _Ask:
-    """Asks MySQL for the position, and reads the packets of one value.
+def _prepare_mysql(connection: Any) -> _Question:
+    """Asks MySQL for the position, and takes what it sends as it is.
 
-    PyMySQL describes the columns of a result, converts them and keeps it. For one text that takes
-    several times as long as the server. test_polling.py pins what this relies on of PyMySQL.
+    PyMySQL reads packet by packet, describes the columns of a result, converts them and keeps it.
+    For one text that takes several times as long as the server. test_polling.py pins what this
+    relies on of PyMySQL.
     """
     from pymysql.constants import COMMAND  # type: ignore[import-untyped]
 
-    question = _POSITION_JOINED_TEXT.encode()
+    command = bytes([COMMAND.COM_QUERY]) + _POSITION_JOINED_TEXT.encode()
+    packet = struct.pack("<I", len(command)) + command
+    has_two_timeouts = connection._read_timeout != connection._write_timeout
 
-    def ask() -> list[tuple[int, int]]:
-        connection._execute_command(COMMAND.COM_QUERY, question)
-        read = connection._read_packet
-        # How many columns, the column, the end of the columns, the row, the end of the rows.
-        _, _, _, row, _ = read(), read(), read(), read(), read()
-        # None if there are no writers.
-        pairs = row.read_length_coded_string() or b""
-        numbers = [int(number) for number in pairs.replace(b",", b" ").split()]
-        return list(zip(numbers[::2], numbers[1::2], strict=True))
+    def ask(known: bytes) -> bytes:
+        connection._write_bytes(packet)
+        if has_two_timeouts:
+            connection._sock.settimeout(connection._read_timeout)
+            connection._current_timeout = connection._read_timeout
+        received = receive()
+        while received != known and not _is_whole(received):
+            received += receive()
+        return received
 
-    return ask
+    def receive() -> bytes:
+        received: bytes = connection._rfile.read1(RECEIVE_BYTES)
+        if not received:
+            raise ConnectionError("The server closed the connection.")
+        return received
+
+    return _Question(ask, _read_packets)
 
 
-_PREPARE_POSITION: dict[str, Callable[[Any], _Ask]] = {
+# The packets of an answer with one value: how many columns there are, the column, the end of the
+# columns, the row, the end of the rows. A packet begins with its length and its number.
+_PACKETS = 5
+_ROW_PACKET = 3
+_PACKET_HEAD = 4
+# The first byte of a packet that says what went wrong, and of a row whose value is NULL.
+_ERROR, _NULL = 0xFF, 0xFB
+# How many bytes follow which first byte of a length that takes more than one.
+_LENGTH_BYTES = {0xFC: 2, 0xFD: 3, 0xFE: 8}
+
+
+def _packets(received: bytes) -> list[bytes]:
+    """The packets that have arrived, without their heads; raises if one is an error."""
+    found = []
+    begin = 0
+    while begin + _PACKET_HEAD <= len(received):
+        end = begin + _PACKET_HEAD + int.from_bytes(received[begin : begin + 3], "little")
+        if end > len(received):
+            break
+        found.append(received[begin + _PACKET_HEAD : end])
+        if found[-1][0] == _ERROR:
+            raise ConnectionError(found[-1].decode(errors="replace"))
+        begin = end
+    return found
+
+
+def _is_whole(received: bytes) -> bool:
+    return len(_packets(received)) == _PACKETS
+
+
+def _read_packets(received: bytes) -> list[tuple[int, int]]:
+    row = _packets(received)[_ROW_PACKET]
+    if row[0] == _NULL:
+        # There are no writers.
+        return []
+    text = row[1 + _LENGTH_BYTES.get(row[0], 0) :]
+    numbers = [int(number) for number in text.replace(b",", b" ").split()]
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+_PREPARE_POSITION: dict[str, Callable[[Any], _Question]] = {
     "psycopg": _prepare_postgresql,
     "pymysql": _prepare_mysql,
 }
