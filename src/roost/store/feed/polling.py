@@ -29,8 +29,6 @@ _POSITION_TEXT = "SELECT id, sequence FROM roost_writers"
 _POSITION_BYTES_TEXT = (
     b"SELECT string_agg(int8send(id) || int8send(sequence), ''::bytea) FROM roost_writers"
 )
-# Likewise on MySQL, where a row costs PyMySQL more than the server.
-_POSITION_JOINED_TEXT = "SELECT GROUP_CONCAT(id, ' ', sequence) FROM roost_writers"
 # Its name among the prepared statements of the connection. psycopg gives its own another prefix.
 _POSITION_NAME = b"roost_position"
 _RECORDS_TEXT = (
@@ -210,13 +208,13 @@ def _prepare_postgresql(connection: Any) -> _Question:
 def _prepare_mysql(connection: Any) -> _Question:
     """Asks MySQL for the position, and takes what it sends as it is.
 
-    PyMySQL reads packet by packet, describes the columns of a result, converts them and keeps it.
-    For one text that takes several times as long as the server. test_polling.py pins what this
-    relies on of PyMySQL.
+    PyMySQL reads packet by packet, describes the columns of a result, converts rows and keeps them.
+    That takes several times as long as the server. test_polling.py pins what this relies on of
+    PyMySQL.
     """
     from pymysql.constants import COMMAND  # type: ignore[import-untyped]
 
-    command = bytes([COMMAND.COM_QUERY]) + _POSITION_JOINED_TEXT.encode()
+    command = bytes([COMMAND.COM_QUERY]) + _POSITION_TEXT.encode()
     packet = struct.pack("<I", len(command)) + command
     has_two_timeouts = connection._read_timeout != connection._write_timeout
 
@@ -236,18 +234,15 @@ def _prepare_mysql(connection: Any) -> _Question:
             raise ConnectionError("The server closed the connection.")
         return received
 
-    return _Question(ask, _read_packets)
+    return _Question(ask, _read_rows)
 
 
-# The packets of an answer with one value: how many columns there are, the column, the end of the
-# columns, the row, the end of the rows. A packet begins with its length and its number.
-_PACKETS = 5
-_ROW_PACKET = 3
+# The packets of an answer: how many columns there are, a packet for each of them, their end, the
+# rows, the end of the rows. A packet begins with its length and its number.
 _PACKET_HEAD = 4
-# The first byte of a packet that says what went wrong, and of a row whose value is NULL.
-_ERROR, _NULL = 0xFF, 0xFB
-# How many bytes follow which first byte of a length that takes more than one.
-_LENGTH_BYTES = {0xFC: 2, 0xFD: 3, 0xFE: 8}
+_FIRST_ROW_PACKET = 1 + 2 + 1
+# The first byte of a packet that says what went wrong, and of one that is an end.
+_ERROR, _END = 0xFF, 0xFE
 
 
 def _packets(received: bytes) -> list[bytes]:
@@ -266,17 +261,17 @@ def _packets(received: bytes) -> list[bytes]:
 
 
 def _is_whole(received: bytes) -> bool:
-    return len(_packets(received)) == _PACKETS
+    packets = _packets(received)
+    return len(packets) > _FIRST_ROW_PACKET and packets[-1][0] == _END
 
 
-def _read_packets(received: bytes) -> list[tuple[int, int]]:
-    row = _packets(received)[_ROW_PACKET]
-    if row[0] == _NULL:
-        # There are no writers.
-        return []
-    text = row[1 + _LENGTH_BYTES.get(row[0], 0) :]
-    numbers = [int(number) for number in text.replace(b",", b" ").split()]
-    return list(zip(numbers[::2], numbers[1::2], strict=True))
+def _read_rows(received: bytes) -> list[tuple[int, int]]:
+    """The rows of two numbers, which are texts after their lengths."""
+    found = []
+    for row in _packets(received)[_FIRST_ROW_PACKET:-1]:
+        end = 1 + row[0]
+        found.append((int(row[1:end]), int(row[end + 1 :])))
+    return found
 
 
 _PREPARE_POSITION: dict[str, Callable[[Any], _Question]] = {
