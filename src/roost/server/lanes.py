@@ -54,8 +54,12 @@ class Lanes:
     ) -> None:
         """`guests_max`: how many threads of the server may be busy; it needs one more."""
         self.long_max = long_max
+        self._threads = threads
         self._guests = 0
         self._guests_max = guests_max
+        # How many places are occupied, and how often a thread found none because of guests.
+        self._occupied = 0
+        self._turned_away = 0
         self.turns = Turns()
         self._name = name
         self._lock = threading.Lock()
@@ -106,7 +110,9 @@ class Lanes:
         None if others wait, or if enough threads are busy: then the job has to be added.
         """
         with self._lock:
-            if self._guests >= self._guests_max or self._quick or self._slow:
+            if self._guests >= self._guests_max or self._occupied >= self._threads:
+                return None
+            if self._quick or self._slow:
                 return None
             if may_take_long:
                 is_full = self._slow_running >= self._slow_running_max
@@ -114,6 +120,7 @@ class Lanes:
                     return None
                 self._slow_running += 1
             self._guests += 1
+            self._occupied += 1
             place = Place(self, is_guest=True)
             place.begin(sender, may_take_long=may_take_long)
             self._places = (*self._places, place)
@@ -195,13 +202,15 @@ class Lanes:
 
     def _next(self) -> "Job | None":
         with self._lock:
-            if job := self._quick.pop():
-                return job
-            if self._slow_running < self._slow_running_max:
+            if self._occupied >= self._threads:
+                self._turned_away += 1
+                return None
+            job = self._quick.pop()
+            if job is None and self._slow_running < self._slow_running_max:
                 job = self._slow.pop(without=self._senders_to_wait())
                 self._slow_running += job is not None
-                return job
-        return None
+            self._occupied += job is not None
+            return job
 
     def _senders_to_wait(self) -> Container[Sender]:
         senders = self._late_senders
@@ -239,11 +248,10 @@ class Lanes:
     def lend(self, place: Place) -> None:
         """Leave the place to another thread if no other is free."""
         with self._lock:
-            # The thread of a guest is the server's, and no other would have its place.
-            has_place = place.is_kept and not place.is_late and not place.is_guest
+            has_place = place.is_kept and not place.is_late
             if not has_place or self._lent >= LENT_MAX:
                 return
-            if all(each.is_working for each in self._places):
+            if self._occupied >= self._threads:
                 self._lent += 1
                 place.is_lent = True
                 self._replace(place)
@@ -260,6 +268,10 @@ class Lanes:
         self._places = tuple(each for each in self._places if each is not place)
 
     def _leave(self, place: Place) -> None:
+        self._occupied -= 1
+        if self._turned_away:
+            self._turned_away -= 1
+            self._signals.put(None)
         if place.may_take_long:
             self._slow_running -= 1
             if self._slow:

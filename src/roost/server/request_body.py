@@ -74,7 +74,8 @@ def read_at_once(receive: Receive, length: int) -> "bytes | Receive":
 
     Waking up the event loop for it would take as long as a small request.
     """
-    # granian's own awaitable can be asked without an event loop; test_workers.py pins it.
+    # granian's own awaitable can be asked without an event loop. If a release of it could not, no
+    # request with a body would be answered, and the suites over HTTP would say so.
     pending: Any = receive()
     deadline = time.monotonic() + AT_ONCE_SECONDS_MAX
     while not pending.done():

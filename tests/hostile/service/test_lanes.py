@@ -237,23 +237,36 @@ def test_an_answer_rests_only_beside_others(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_guest_works_only_while_nobody_waits() -> None:
     sender = Sender("address", "token")
-    jobs = Jobs(Lanes(1, "test", guests_max=2))
-    guest = jobs.lanes.enter(sender, may_take_long=False)
+    jobs = Jobs(Lanes(3, "test", guests_max=2))
+    guest, other = (jobs.lanes.enter(sender, may_take_long=False) for _ in range(2))
     assert guest is not None
-    # No more than that: the server needs its other threads.
-    other = jobs.lanes.enter(sender, may_take_long=False)
     assert other is not None
+    # No more than that: the server needs its other threads.
     assert jobs.lanes.enter(sender, may_take_long=False) is None
     jobs.lanes.leave(other)
-    jobs.add("first", waits=True)
-    jobs.add("second")
-    # The only thread is busy, and the second one waits for it.
-    wait_until(lambda: "first begins" in jobs.events)
+    # With the guest, three are worked on at once, and the last one waits.
+    for number in range(3):
+        jobs.add(f"job {number}", waits=True)
+    wait_until(lambda: len(jobs.events) == 2)
     assert jobs.lanes.enter(sender, may_take_long=False) is None
-    jobs.finish()
     jobs.lanes.leave(guest)
-    wait_until(lambda: len(jobs.lanes.places) == 1)
-    assert jobs.lanes.enter(sender, may_take_long=False) is not None
+    wait_until(lambda: len(jobs.events) == 3)
+    jobs.finish()
+    wait_until(lambda: jobs.lanes.enter(sender, may_take_long=False) is not None)
+
+
+def test_a_guest_lends_its_place() -> None:
+    """As a claim does that waits for the transaction of others."""
+    lanes = Lanes(1, "test", guests_max=1)
+    guest = lanes.enter(Sender("address", "token"), may_take_long=False)
+    assert guest is not None
+    guest.lend()
+    done = threading.Event()
+    lanes.add(lambda: None, Context(), done.set)
+    assert done.wait(SECONDS_MAX)
+    assert lanes.count_late == 0
+    lanes.leave(guest)
+    assert len(lanes.places) == 1
 
 
 def test_of_guests_too_few_may_take_long() -> None:
