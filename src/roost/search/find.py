@@ -25,7 +25,7 @@ import numpy as np
 from roost.query import CandidateQuery, Cursor, Order
 from roost.search.answer import Answer
 from roost.search.budget import Budget, GaveUp
-from roost.search.combine import Combination
+from roost.search.combine import WAYS_COUNTED, Combination
 from roost.search.hard.feasibility import Feasibility
 from roost.search.index.columns import Integers
 from roost.search.index.index import Index
@@ -35,7 +35,7 @@ from roost.search.ordered.order import trees_in_order
 from roost.search.ordered.pages import OrderedWays
 from roost.search.request_constraints import RequestConstraints
 from roost.search.split.search import SplitSearch
-from roost.search.tree_options import TreeOptions
+from roost.search.tree_options import TreeOptions, TreesFound
 
 # How many ways of a page are added to an answer at once.
 PAGE_PART = 512
@@ -194,7 +194,7 @@ class Search:
     def ways_in_turns(self) -> Iterator[Integers]:
         """A turn of every tree, then a longer one, and so on."""
         waiting: Iterable[Iterator[Iterator[Integers]]]
-        waiting = (batch.in_turns() for batch in self.batches())
+        waiting = map(self._turns, self.options.trees())
         while waiting:
             still = []
             for turns in waiting:
@@ -203,6 +203,15 @@ class Search:
                     yield from turn
                     still.append(turns)
             waiting = still
+
+    def _turns(self, trees: TreesFound) -> Iterator[Iterator[Integers]]:
+        """The turns of some trees."""
+        # Without a rule between slots the first turn needs no more than the first options, and
+        # mostly there is no other turn. Trees with very many ways have theirs in another order.
+        is_simple = not self.constraints.all and self.options.ways_at_most(trees) < WAYS_COUNTED
+        if is_simple:
+            yield iter([self.options.first_ways(trees)])
+        yield from self._combination(self.options.options(trees)).in_turns(after_first=is_simple)
 
     def answer(self, ways: Iterator[Integers]) -> Answer:
         """The first ways, up to the limit."""

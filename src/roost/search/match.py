@@ -17,6 +17,9 @@ from roost.search.index.index import Index
 
 EMPTY: Integers = np.empty(0, dtype=np.int64)
 
+# For how many combinations of classes it is known which sharing providers have them.
+HOLDERS_CACHED = 256
+
 
 class Slot:
     """What one provider is asked for: a class of the unsuffixed group, or a whole suffixed one."""
@@ -60,17 +63,23 @@ class Slot:
         """Those of the `sharing` rows that can fill the slot for other trees."""
         if not self.group.may_be_shared:
             return EMPTY
-        for class_id in self.demands:
-            # Most classes are not shared, and that is seen before any amount is compared.
-            holding = index.class_sets.holding_any([class_id])
-            sharing = sharing[holding[index.rows.classes[sharing]]]
-            if not len(sharing):
-                return EMPTY
-        return sharing[self.fits(index, sharing)]
+        # Most classes are not shared, and that is seen before any amount is compared.
+        cached, classes = index.sharing.cache.holders, tuple(self.demands)
+        holders = cached.get(classes)
+        if holders is None:
+            holders = sharing
+            for class_id in classes:
+                holding = index.class_sets.holding_any([class_id])
+                holders = holders[holding[index.rows.classes[holders]]]
+            if len(cached) >= HOLDERS_CACHED:
+                cached.clear()
+            cached[classes] = holders
+        return holders[self.fits(index, holders)] if len(holders) else EMPTY
 
     def fits(self, index: Index, rows: Integers, but: int | None = None) -> Mask:
         """Which of the rows, which may be anywhere, can fill the slot; `but` for one class."""
-        fitting = self.group.accepts(index, rows)
+        rules = self.group
+        fitting: Mask = rules.accepts(index, rows) if rules.has_rules else np.full(len(rows), True)
         for class_id, amount in self.demands.items():
             if class_id == but:
                 continue
@@ -272,6 +281,8 @@ def fits_mask(column: ClassColumn, where: slice | Integers, amount: int) -> Mask
         # More than any max_unit, and more than some columns can compute with.
         return np.zeros(len(column.row[where]), dtype=np.bool_)
     fitting: Mask = column.capacity[where] - column.used[where] >= amount
+    if column.units.allow(amount):
+        return fitting
     fitting &= column.min_unit[where] <= amount
     fitting &= column.max_unit[where] >= amount
     fitting &= amount % column.step_size[where] == 0

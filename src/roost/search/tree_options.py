@@ -1,7 +1,13 @@
-"""Which trees have an option for every slot, and which rows those are, range by range."""
+"""Which trees have an option for every slot, and which rows those are, range by range.
 
+What is found of a tree is where its options begin, and how many there are. That is enough for the
+first way of each tree, and most searches end there. If not, all options are put together.
+"""
+
+import math
 from collections.abc import Iterator, Sequence
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,12 +21,30 @@ from roost.search.request_constraints import RequestConstraints
 from roost.search.sharing import SharingOptions
 
 # Rows are examined in ranges that double: a small limit needs few rows, a full scan few ranges.
-RANGE_MIN = 512
+RANGE_MIN = 128
 RANGE_MAX = 65536
 # How many rows to examine first for each candidate wanted: a few trees.
 ROWS_PER_CANDIDATE = 16
 # The options of so few trees are searched for among those that were found.
-TREES_FEW = 64
+TREES_FEW = 512
+
+
+class TreesFound(NamedTuple):
+    """Trees that have an option for every slot; for each slot, the options of their own."""
+
+    roots: Integers
+    ends: Integers  # for each tree the row after its last one
+    local: list[Integers]  # for each slot: rows, ascending, of these trees and of others
+    begins: list[Integers]  # for each slot: where in `local` the rows of each tree begin
+    counts: list[Integers]  # for each slot: how many each tree has
+
+    def those(self, some: Mask | Integers | slice) -> "TreesFound":
+        return self._replace(
+            roots=self.roots[some],
+            ends=self.ends[some],
+            begins=[each[some] for each in self.begins],
+            counts=[each[some] for each in self.counts],
+        )
 
 
 class TreeOptions:
@@ -66,31 +90,35 @@ class TreeOptions:
         self.may_repeat = all(each.reach is not None for each in self.shared)
 
     def batches(self) -> Iterator[Options]:
+        """The trees that can fill every slot on its own, some at a time, with all their options."""
+        for trees in self.trees():
+            yield self.options(trees)
+
+    def trees(self) -> Iterator[TreesFound]:
         """The trees that can fill every slot on its own, a range of rows at a time."""
         for first, end in self._ranges():
             self.budget.examine_rows(end - first)
             # One test for a whole tree, before any column of numbers is read.
             roots = self.root_test.accepted(self._roots(first, end))
-            # Each slot alone, as masks over columns; each leaves fewer trees for the next.
-            roots, local = self._trees_with_options(roots, first, end)
+            # Each slot alone, as masks over columns.
+            found = self._with_options(roots, first, end)
             # A trait that one of several providers must have rules out no provider alone, but it
             # rules out a tree in which no option has it.
-            roots = self._trees_with_traits(roots, local, first, end)
-            for some in self._parts(roots):
-                yield self._options(some, local, first, end)
+            if found is not None:
+                yield from self._parts(self._with_traits(found, first, end))
 
-    def _parts(self, roots: Integers) -> Iterator[Integers]:
+    def _parts(self, trees: TreesFound) -> Iterator[TreesFound]:
         """First as many trees as are wanted, then the others: most often the first are enough."""
+        count = len(trees.roots)
         if self.random is not None:
-            numbers = list(range(len(roots)))
+            numbers = list(range(count))
             self.random.shuffle(numbers)
-            roots = roots[numbers]
-        wanted = len(roots) if self.limit is None else self.limit
-        if 2 * wanted < len(roots):
-            yield roots[:wanted]
-            roots = roots[wanted:]
-        if len(roots):
-            yield roots
+            trees = trees.those(np.array(numbers, dtype=np.int64))
+        if self.limit is not None and 2 * self.limit < count:
+            yield trees.those(slice(self.limit))
+            yield trees.those(slice(self.limit, None))
+        elif count:
+            yield trees
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
         """Ranges of rows that hold whole trees."""
@@ -119,48 +147,42 @@ class TreeOptions:
         roots: Integers = np.flatnonzero(rows.live[first:end] & (rows.parent[first:end] < 0))
         return roots + first
 
-    def _trees_with_options(
-        self, roots: Integers, first: int, end: int
-    ) -> tuple[Integers, list[Integers]]:
-        """The trees that have an option for each slot, and for each slot the rows of options.
-
-        As soon as no tree is left the other slots are left out.
-        """
-        rows = self.index.rows
-        local: list[Integers] = []
+    def _with_options(self, roots: Integers, first: int, end: int) -> TreesFound | None:
+        """The trees that have an option for each slot; None: there is none."""
+        rows, ends = self.index.rows, self.index.rows.last[roots] + 1
+        trees = TreesFound(roots, ends, [], [], [])
+        able = np.ones(len(roots), dtype=np.bool_)
         for number, (slot, shared) in enumerate(zip(self.slots, self.shared, strict=True)):
-            if not len(roots):
-                break
-            if self.same_as[number] < number:
-                local.append(local[self.same_as[number]])
+            same = self.same_as[number]
+            if same < number:
+                for each in (trees.local, trees.begins, trees.counts):
+                    each.append(each[same])
                 continue
             found = slot.tried(self.index, slot.local(self.index, first, end, self.budget))
-            local.append(found)
-            served = np.zeros(end - first, dtype=np.bool_)
-            served[rows.root[found] - first] = True
-            able = served[roots - first]
+            begins, counts = _where(found, roots, ends, first, end)
+            serves = counts > 0
             if shared.reach is not None:
-                able |= shared.reach[rows.tree_aggregates[roots]]
-            roots = roots[able]
-        return roots, local
+                serves |= shared.reach[rows.tree_aggregates[roots]]
+            able &= serves
+            if not able.any():
+                return None
+            trees.local.append(found)
+            trees.begins.append(begins)
+            trees.counts.append(counts)
+        return trees if able.all() else trees.those(able)
 
-    def _trees_with_traits(
-        self, roots: Integers, local: list[Integers], first: int, end: int
-    ) -> Integers:
+    def _with_traits(self, trees: TreesFound, first: int, end: int) -> TreesFound:
         """The trees with a provider for the unsuffixed group that has a trait it must have."""
         for constraint in self.constraints.traits_among_providers:
-            if len(roots):
-                able = self._has_holder(constraint.holders, roots, local, first, end)
-                roots = roots[able]
-        return roots
+            if len(trees.roots):
+                trees = trees.those(self._has_holder(constraint.holders, trees, first, end))
+        return trees
 
-    def _has_holder(
-        self, holders: Mask, roots: Integers, local: list[Integers], first: int, end: int
-    ) -> Mask:
-        rows = self.index.rows
+    def _has_holder(self, holders: Mask, trees: TreesFound, first: int, end: int) -> Mask:
+        rows, roots = self.index.rows, trees.roots
         holding = np.zeros(end - first, dtype=np.bool_)
         able = np.zeros(len(roots), dtype=np.bool_)
-        for slot, shared, found in zip(self.slots, self.shared, local, strict=True):
+        for slot, shared, found in zip(self.slots, self.shared, trees.local, strict=True):
             if not slot.group.one_provider:
                 holding[rows.root[found[holders[rows.traits[found]]]] - first] = True
                 reach = shared.reach_with(holders)
@@ -168,33 +190,48 @@ class TreeOptions:
                     able |= reach[rows.tree_aggregates[roots]]
         return able | holding[roots - first]
 
-    def _options(self, roots: Integers, local: list[Integers], first: int, end: int) -> Options:
-        ends = self.index.rows.last[roots] + 1
+    def first_ways(self, trees: TreesFound) -> Integers:
+        """The first way of each tree, if nothing else is in its way: the first option of each slot.
+
+        The options of a tree's own come before those that are shared with it.
+        """
+        ways: Integers = np.empty((len(trees.roots), len(self.slots)), dtype=np.int32)
+        self.budget.try_choices(*ways.shape)
+        for number, (found, shared) in enumerate(zip(trees.local, self.shared, strict=True)):
+            begins = trees.begins[number]
+            if shared.reach is None:
+                ways[:, number] = found[begins]
+                continue
+            firsts = shared.firsts[self.index.rows.tree_aggregates[trees.roots]]
+            if len(found):
+                own = found.take(begins, mode="clip")
+                firsts = np.where(trees.counts[number] > 0, own, firsts)
+            ways[:, number] = firsts
+        return ways
+
+    def ways_at_most(self, trees: TreesFound) -> int:
+        """No tree has more ways than this."""
+        return math.prod(len(found) + len(self.sharing) for found in trees.local)
+
+    def options(self, trees: TreesFound) -> Options:
+        """All options of the trees."""
         flat: list[Integers] = []
         start: list[Integers] = []
         count: list[Integers] = []
-        for number, (found, shared) in enumerate(zip(local, self.shared, strict=True)):
-            if self.same_as[number] < number:
+        for number, shared in enumerate(self.shared):
+            same = self.same_as[number]
+            if same < number:
                 for each in (flat, start, count):
-                    each.append(each[self.same_as[number]])
+                    each.append(each[same])
                 continue
-            self.budget.pass_over_rows(end - first)
-            if len(roots) <= TREES_FEW:
-                begins = found.searchsorted(roots)
-                counts = found.searchsorted(ends) - begins
-            else:
-                # How many were found before each row: quicker than to search for many trees.
-                before = np.zeros(end - first + 1, dtype=np.int64)
-                before[found - first + 1] = 1
-                before = before.cumsum()
-                begins = before[roots - first]
-                counts = before[ends - first] - begins
+            found, begins, counts = trees.local[number], trees.begins[number], trees.counts[number]
             if shared.reach is not None:
-                found, begins, counts = shared.appended(found, begins, counts, roots)
+                self.budget.pass_over_rows(len(trees.roots))
+                found, begins, counts = shared.appended(found, begins, counts, trees.roots)
             flat.append(found)
             start.append(begins)
             count.append(counts)
-        options = Options(roots, flat, start, count, self.same_as)
+        options = Options(trees.roots, flat, start, count, self.same_as)
         self.note_ways(options)
         return options
 
@@ -204,3 +241,19 @@ class TreeOptions:
         if options.ways[hardest] > self._ways_most:
             self._ways_most = float(options.ways[hardest])
             self.counts_most = [int(counts[hardest]) for counts in options.count]
+
+
+def _where(
+    found: Integers, roots: Integers, ends: Integers, first: int, end: int
+) -> tuple[Integers, Integers]:
+    """For each tree where its rows begin among those found in a range, and how many there are."""
+    if len(roots) <= TREES_FEW:
+        # With numbers of another type, numpy would convert all of them first.
+        begins = found.searchsorted(roots.astype(found.dtype))
+        return begins, found.searchsorted(ends.astype(found.dtype)) - begins
+    # How many were found before each row: quicker than to search for many trees.
+    before = np.zeros(end - first + 1, dtype=np.int64)
+    before[found - first + 1] = 1
+    before = before.cumsum()
+    begins = before[roots - first]
+    return begins, before[ends - first] - begins

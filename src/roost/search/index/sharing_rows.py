@@ -47,3 +47,7 @@ class SharingCache:
     def __init__(self) -> None:
         self.rows: Integers | None = None  # None: not computed yet
         self.by_aggregates: object = None  # of `search/sharing.py`
+        # Sharing rows as bytes -> for each set of aggregates the first of them that shares with it.
+        self.firsts: dict[bytes, Integers] = {}
+        # Class ids -> the rows that have inventories of all of them.
+        self.holders: dict[tuple[int, ...], Integers] = {}
