@@ -209,16 +209,20 @@ class ShapedText:
     def _written(self, ways: Ways, shape: Sequence[int], separator: str) -> str:
         """Ways of one shape as text.
 
-        The text between the UUIDs is the same for all. So one list takes texts and UUIDs in turn,
-        a column of all ways at a time, and is joined at the end.
+        The text between the UUIDs is the same for all. So one list repeats it, takes the UUIDs of
+        a slot of all ways at a time, and is joined at the end.
         """
         between, slots = self._template(shape)
-        count, width = len(ways), 2 * len(slots) + 1
-        texts = [""] * (count * width)
+        width = 2 * len(slots) + 1
+        one = [""] * width
+        one[::2] = [*between[:-1], between[-1] + separator]
+        texts = one * len(ways)
+        uuids_of = {
+            slot: list(map(self._uuids.__getitem__, ways[:, slot].tolist())) for slot in set(slots)
+        }
         for number, slot in enumerate(slots):
-            texts[2 * number :: width] = [between[number]] * count
-            texts[2 * number + 1 :: width] = map(self._uuids.__getitem__, ways[:, slot].tolist())
-        texts[width - 1 :: width] = [between[-1] + separator] * (count - 1) + [between[-1]]
+            texts[2 * number + 1 :: width] = uuids_of[slot]
+        texts[-1] = between[-1]
         return "".join(texts)
 
     def _written_alone(self, way: Sequence[int]) -> str:
