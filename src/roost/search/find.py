@@ -25,7 +25,7 @@ import numpy as np
 from roost.query import CandidateQuery, Cursor, Order
 from roost.search.answer import Answer
 from roost.search.budget import Budget, GaveUp
-from roost.search.combine import WAYS_COUNTED, Combination
+from roost.search.combine import Combination
 from roost.search.hard.feasibility import Feasibility
 from roost.search.index.columns import Integers
 from roost.search.index.index import Index
@@ -206,10 +206,9 @@ class Search:
 
     def _turns(self, trees: TreesFound) -> Iterator[Iterator[Integers]]:
         """The turns of some trees."""
-        # Without a rule between slots the first turn needs no more than the first options, and
-        # mostly there is no other turn. Trees with very many ways have theirs in another order.
-        is_simple = not self.constraints.all and self.options.ways_at_most(trees) < WAYS_COUNTED
+        is_simple = self.options.is_simple(trees)
         if is_simple:
+            # The first options are enough for the first turn, and mostly there is no other.
             yield iter([self.options.first_ways(trees)])
         yield from self._combination(self.options.options(trees)).in_turns(after_first=is_simple)
 
@@ -254,7 +253,7 @@ class Search:
                 page.append(way)
                 last = cursor
                 if len(page) == PAGE_PART:
-                    answer.add(np.stack(page))
+                    answer.add(np.stack(page), may_repeat=False)
                     page.clear()
                     if answer.is_too_large:
                         break
@@ -263,6 +262,6 @@ class Search:
             # What follows is not lost: the next page begins after the last way that was found.
             answer.next = last
         if page:
-            answer.add(np.stack(page))
+            answer.add(np.stack(page), may_repeat=False)
         answer.option_counts = self.options.counts_most
         return answer

@@ -13,6 +13,7 @@ import numpy as np
 
 from roost.query import CandidateQuery
 from roost.search.budget import Budget
+from roost.search.combine import WAYS_COUNTED
 from roost.search.index.columns import Integers, Mask
 from roost.search.index.index import Index
 from roost.search.match import RootTest, Slot, same_as
@@ -122,9 +123,17 @@ class TreeOptions:
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
         """Ranges of rows that hold whole trees."""
-        rows, ranges = self.index.rows, []
         if self.root is not None:
-            return iter([(self.root, int(rows.last[self.root]) + 1)])
+            return iter([(self.root, int(self.index.rows.last[self.root]) + 1)])
+        ranges = self._ranges_in_order()
+        if self.random is None:
+            return ranges
+        shuffled = list(ranges)
+        self.random.shuffle(shuffled)
+        return iter(shuffled)
+
+    def _ranges_in_order(self) -> Iterator[tuple[int, int]]:
+        rows = self.index.rows
         most = RANGE_MAX
         if any(each.reach is not None for each in self.shared):
             # Every tree may have all sharing providers as options, besides its own.
@@ -136,11 +145,8 @@ class TreeOptions:
             while first < stop:
                 end = min(first + size, stop)
                 end = int(rows.last[rows.root[end - 1]]) + 1
-                ranges.append((first, end))
+                yield first, end
                 first, size = end, min(2 * size, most)
-        if self.random is not None:
-            self.random.shuffle(ranges)
-        return iter(ranges)
 
     def _roots(self, first: int, end: int) -> Integers:
         rows = self.index.rows
@@ -191,7 +197,7 @@ class TreeOptions:
         return able | holding[roots - first]
 
     def first_ways(self, trees: TreesFound) -> Integers:
-        """The first way of each tree, if nothing else is in its way: the first option of each slot.
+        """The first way of each tree, where they are simple: the first option of each slot.
 
         The options of a tree's own come before those that are shared with it.
         """
@@ -209,9 +215,13 @@ class TreeOptions:
             ways[:, number] = firsts
         return ways
 
-    def ways_at_most(self, trees: TreesFound) -> int:
-        """No tree has more ways than this."""
-        return math.prod(len(found) + len(self.sharing) for found in trees.local)
+    def is_simple(self, trees: TreesFound) -> bool:
+        """Whether `first_ways` are those of these trees: no rule is between the slots.
+
+        Not so where a tree may have so many ways that they are found in another order.
+        """
+        ways_most = math.prod(len(found) + len(self.sharing) for found in trees.local)
+        return not self.constraints.all and ways_most < WAYS_COUNTED
 
     def options(self, trees: TreesFound) -> Options:
         """All options of the trees."""
