@@ -88,7 +88,7 @@ class Answer:
         self._slots = slots
         self._sharing = sharing
         self._seen: set[tuple[int, ...]] = set()  # ways that several trees may have
-        self._matrices: list[Integers] = [np.empty((0, len(slots)), dtype=np.int32)]
+        self._matrices: list[Integers] = []
         self._count_max = count_max
         self.count = 0
         self.next: Cursor | None = None  # of the last way, if another page follows
@@ -102,7 +102,7 @@ class Answer:
         if may_repeat and len(self._sharing):
             ways = ways[self._is_new(ways)]
         # There may be millions, and rows fit into 32 bits.
-        self._matrices.append(ways.astype(np.int32))
+        self._matrices.append(ways.astype(np.int32, copy=False))
         self.count += len(ways)
 
     @property
@@ -146,7 +146,10 @@ class Answer:
 
     @cached_property
     def ways(self) -> Integers:
-        return np.concatenate(self._matrices)
+        if len(self._matrices) == 1:
+            return self._matrices[0]
+        none: Integers = np.empty((0, len(self._slots)), dtype=np.int32)
+        return np.concatenate([none, *self._matrices])
 
     def taken(self, budget: Budget) -> Taken:
         """What the ways take. Raises `GaveUp`."""
@@ -183,6 +186,11 @@ class Answer:
         Those of the same shape have everything in common that does not depend on the provider.
         """
         uuids = self._index.uuids
+        if len(numbers) == 1:
+            # One alone has no use for a shape.
+            (way,) = self.ways[numbers].tolist()
+            yield self._candidate(way, [uuids[row] for row in way])
+            return
         shapes: dict[tuple[int, ...], _Shape] = {}
         for way in self.ways[numbers].tolist():
             # For each slot the first one that its provider fills.

@@ -5,7 +5,7 @@ group, and one for an unsuffixed group without resources. A slot is filled by on
 module says which providers can.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -64,22 +64,38 @@ class Slot:
         if not self.group.may_be_shared:
             return EMPTY
         # Most classes are not shared, and that is seen before any amount is compared.
+        rows, positions = self._holders(index, sharing)
+        if not len(rows):
+            return rows
+        fitting = self.group.accepts(index, rows)
+        for (class_id, amount), where in zip(self.demands.items(), positions, strict=True):
+            fitting &= fits_mask(index.columns[class_id], where, amount)
+        return rows[fitting]
+
+    def _holders(self, index: Index, sharing: Integers) -> tuple[Integers, Sequence[Integers]]:
+        """The sharing rows that have inventories of all classes, and where in each column.
+
+        The index caches them as long as the same providers share: until then none of them gets an
+        inventory or loses one, and columns grow at their ends only.
+        """
         cached, classes = index.sharing.cache.holders, tuple(self.demands)
         holders = cached.get(classes)
         if holders is None:
-            holders = sharing
+            rows = sharing
             for class_id in classes:
                 holding = index.class_sets.holding_any([class_id])
-                holders = holders[holding[index.rows.classes[holders]]]
+                rows = rows[holding[index.rows.classes[rows]]]
+            positions = [
+                index.columns[each].positions(rows.tolist())[0] for each in classes if len(rows)
+            ]
             if len(cached) >= HOLDERS_CACHED:
                 cached.clear()
-            cached[classes] = holders
-        return holders[self.fits(index, holders)] if len(holders) else EMPTY
+            holders = cached[classes] = rows, positions
+        return holders
 
     def fits(self, index: Index, rows: Integers, but: int | None = None) -> Mask:
         """Which of the rows, which may be anywhere, can fill the slot; `but` for one class."""
-        rules = self.group
-        fitting: Mask = rules.accepts(index, rows) if rules.has_rules else np.full(len(rows), True)
+        fitting = self.group.accepts(index, rows)
         for class_id, amount in self.demands.items():
             if class_id == but:
                 continue

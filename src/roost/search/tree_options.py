@@ -31,7 +31,7 @@ TREES_FEW = 512
 
 
 class TreesFound(NamedTuple):
-    """Trees that have an option for every slot; for each slot, the options of their own."""
+    """What is found of some trees: for each slot, the options of their own."""
 
     roots: Integers
     ends: Integers  # for each tree the row after its last one
@@ -39,7 +39,8 @@ class TreesFound(NamedTuple):
     begins: list[Integers]  # for each slot: where in `local` the rows of each tree begin
     counts: list[Integers]  # for each slot: how many each tree has
 
-    def those(self, some: Mask | Integers | slice) -> "TreesFound":
+    def those(self, some: Integers) -> "TreesFound":
+        """The same of some of the trees, by their numbers."""
         return self._replace(
             roots=self.roots[some],
             ends=self.ends[some],
@@ -102,23 +103,26 @@ class TreeOptions:
             # One test for a whole tree, before any column of numbers is read.
             roots = self.root_test.accepted(self._roots(first, end))
             # Each slot alone, as masks over columns.
-            found = self._with_options(roots, first, end)
+            trees, able = self._with_options(roots, first, end)
             # A trait that one of several providers must have rules out no provider alone, but it
             # rules out a tree in which no option has it.
-            if found is not None:
-                yield from self._parts(self._with_traits(found, first, end))
+            for constraint in self.constraints.traits_among_providers:
+                if len(able):
+                    has_it = self._has_holder(constraint.holders, trees, first, end)
+                    able = able[has_it[able]]
+            for some in self._parts(able):
+                yield trees.those(some)
 
-    def _parts(self, trees: TreesFound) -> Iterator[TreesFound]:
+    def _parts(self, trees: Integers) -> Iterator[Integers]:
         """First as many trees as are wanted, then the others: most often the first are enough."""
-        count = len(trees.roots)
         if self.random is not None:
-            numbers = list(range(count))
+            numbers = list(range(len(trees)))
             self.random.shuffle(numbers)
-            trees = trees.those(np.array(numbers, dtype=np.int64))
-        if self.limit is not None and 2 * self.limit < count:
-            yield trees.those(slice(self.limit))
-            yield trees.those(slice(self.limit, None))
-        elif count:
+            trees = trees[numbers]
+        if self.limit is not None and 2 * self.limit < len(trees):
+            yield trees[: self.limit]
+            trees = trees[self.limit :]
+        if len(trees):
             yield trees
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
@@ -150,14 +154,19 @@ class TreeOptions:
 
     def _roots(self, first: int, end: int) -> Integers:
         rows = self.index.rows
-        roots: Integers = np.flatnonzero(rows.live[first:end] & (rows.parent[first:end] < 0))
-        return roots + first
+        is_root: Mask = rows.live[first:end] & (rows.parent[first:end] < 0)
+        return is_root.nonzero()[0] + first
 
-    def _with_options(self, roots: Integers, first: int, end: int) -> TreesFound | None:
-        """The trees that have an option for each slot; None: there is none."""
+    def _with_options(self, roots: Integers, first: int, end: int) -> tuple[TreesFound, Integers]:
+        """What is found of the trees, and the numbers of those that have an option for each slot.
+
+        As soon as there is no such tree, the other slots are left out.
+        """
         rows, ends = self.index.rows, self.index.rows.last[roots] + 1
+        # As in the columns: with numbers of another type, numpy would convert all of a column.
+        narrow: Integers = roots.astype(np.int32)
         trees = TreesFound(roots, ends, [], [], [])
-        able = np.ones(len(roots), dtype=np.bool_)
+        able: Mask = ends > 0
         for number, (slot, shared) in enumerate(zip(self.slots, self.shared, strict=True)):
             same = self.same_as[number]
             if same < number:
@@ -165,26 +174,20 @@ class TreeOptions:
                     each.append(each[same])
                 continue
             found = slot.tried(self.index, slot.local(self.index, first, end, self.budget))
-            begins, counts = _where(found, roots, ends, first, end)
+            begins, counts = _where(found, narrow, ends, first, end)
             serves = counts > 0
             if shared.reach is not None:
                 serves |= shared.reach[rows.tree_aggregates[roots]]
             able &= serves
-            if not able.any():
-                return None
+            if not np.count_nonzero(able):
+                break
             trees.local.append(found)
             trees.begins.append(begins)
             trees.counts.append(counts)
-        return trees if able.all() else trees.those(able)
-
-    def _with_traits(self, trees: TreesFound, first: int, end: int) -> TreesFound:
-        """The trees with a provider for the unsuffixed group that has a trait it must have."""
-        for constraint in self.constraints.traits_among_providers:
-            if len(trees.roots):
-                trees = trees.those(self._has_holder(constraint.holders, trees, first, end))
-        return trees
+        return trees, able.nonzero()[0]
 
     def _has_holder(self, holders: Mask, trees: TreesFound, first: int, end: int) -> Mask:
+        """Which trees have a provider for the unsuffixed group that has a trait it must have."""
         rows, roots = self.index.rows, trees.roots
         holding = np.zeros(end - first, dtype=np.bool_)
         able = np.zeros(len(roots), dtype=np.bool_)
@@ -258,9 +261,8 @@ def _where(
 ) -> tuple[Integers, Integers]:
     """For each tree where its rows begin among those found in a range, and how many there are."""
     if len(roots) <= TREES_FEW:
-        # With numbers of another type, numpy would convert all of them first.
-        begins = found.searchsorted(roots.astype(found.dtype))
-        return begins, found.searchsorted(ends.astype(found.dtype)) - begins
+        begins = found.searchsorted(roots)
+        return begins, found.searchsorted(ends) - begins
     # How many were found before each row: quicker than to search for many trees.
     before = np.zeros(end - first + 1, dtype=np.int64)
     before[found - first + 1] = 1

@@ -148,9 +148,10 @@ class ClassColumn(Columns):
 
     def span(self, first: int, end: int) -> slice:
         """The part of the column that belongs to the rows from `first` up to, not with, `end`."""
-        rows = self.row[: self.count]
-        low, high = rows.searchsorted(np.int32(first)), rows.searchsorted(np.int32(end))
-        return slice(int(low), int(high))
+        # As an array, because numpy makes one of each single number.
+        ends: Integers = np.array((first, end), dtype=np.int32)
+        low, high = self.row[: self.count].searchsorted(ends).tolist()
+        return slice(low, high)
 
 
 class RowColumns(Columns):

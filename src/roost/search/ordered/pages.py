@@ -33,7 +33,7 @@ WAYS_AT_ONCE = combine.WAYS_FEW
 # How many trees are a step of the budget when they take turns.
 TREES_PER_STEP = 4
 # How many trees the first block has at least, and how much larger each is than the last one.
-BLOCK_MIN = 64
+BLOCK_MIN = 16
 BLOCK_GROWTH = 4
 # How many trees are examined in blocks before it seems better to examine all.
 BLOCKS_MAX = 1024

@@ -51,7 +51,7 @@ class TreeBlock:
             found = self._tried(slot)
             counts = np.bincount(found.trees, minlength=len(self._roots))
             able &= self._serves(counts > 0, shared.reach)
-            if not able.any():
+            if not np.count_nonzero(able):
                 return None
             slots.append(found)
             trees.local.append(found.rows)
