@@ -12,7 +12,7 @@ from roost.search.index.advance import advance
 from roost.search.index.index import Index
 from roost.search.index.sharing_rows import SharingCache
 from roost.search.match import fits_mask
-from tests.property.test_advance import Tables
+from tests.property.test_advance import AGGREGATES, Tables
 
 GROUPS = [
     (RequestGroup(resources={"CLASS0": 1, "CLASS1": 2}),),
@@ -31,6 +31,16 @@ def without_preparation(index):
     return other
 
 
+def begin_to_share(tables):
+    """Chance alone makes too few providers share that have anything."""
+    number = tables.any_provider()
+    tables.traits[number] = [1]
+    tables.inventories[number, 1] = (50, 0, 1, 50, 1, 1.5)
+    for each in (number, tables.any_provider()):
+        tables.aggregates[each] = AGGREGATES[:1]
+        tables.changed.add(each)
+
+
 def worlds(seed, rounds=30):
     """An index after each of some random changes, with what earlier searches left in it."""
     tables = Tables(seed)
@@ -38,6 +48,8 @@ def worlds(seed, rounds=30):
     for _ in range(rounds):
         for _ in range(tables.random.randrange(1, 5)):
             tables.write()
+        if tables.random.random() < 0.3:
+            begin_to_share(tables)
         advance(index, tables.take_changes())
         yield index
 
