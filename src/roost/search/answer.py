@@ -88,7 +88,7 @@ class Answer:
         self._slots = slots
         self._sharing = sharing
         self._seen: set[tuple[int, ...]] = set()  # ways that several trees may have
-        self._matrices: list[Integers] = [np.empty((0, len(slots)), dtype=np.int32)]
+        self._matrices: list[Integers] = []
         self._count_max = count_max
         self.count = 0
         self.next: Cursor | None = None  # of the last way, if another page follows
@@ -102,7 +102,7 @@ class Answer:
         if may_repeat and len(self._sharing):
             ways = ways[self._is_new(ways)]
         # There may be millions, and rows fit into 32 bits.
-        self._matrices.append(ways.astype(np.int32))
+        self._matrices.append(ways.astype(np.int32, copy=False))
         self.count += len(ways)
 
     @property
@@ -146,7 +146,10 @@ class Answer:
 
     @cached_property
     def ways(self) -> Integers:
-        return np.concatenate(self._matrices)
+        if len(self._matrices) == 1:
+            return self._matrices[0]
+        none: Integers = np.empty((0, len(self._slots)), dtype=np.int32)
+        return np.concatenate([none, *self._matrices])
 
     def taken(self, budget: Budget) -> Taken:
         """What the ways take. Raises `GaveUp`."""
@@ -183,6 +186,11 @@ class Answer:
         Those of the same shape have everything in common that does not depend on the provider.
         """
         uuids = self._index.uuids
+        if len(numbers) == 1:
+            # One alone has no use for a shape.
+            (way,) = self.ways[numbers].tolist()
+            yield self._candidate(way, [uuids[row] for row in way])
+            return
         shapes: dict[tuple[int, ...], _Shape] = {}
         for way in self.ways[numbers].tolist():
             # For each slot the first one that its provider fills.
@@ -222,8 +230,9 @@ class Answer:
     def _rows_shown(self) -> list[int]:
         """Those of whole trees; before 1.29 only those of the providers that serve."""
         if self.query.nested_aware:
-            return [row for root in self._roots() for row in self._index.tree_rows(root)]
-        return self._distinct(self._serving())
+            return [row for root in self._roots().tolist() for row in self._index.tree_rows(root)]
+        rows: list[int] = self._distinct(self._serving()).tolist()
+        return rows
 
     def _candidate(self, way: Sequence[int], uuids: Sequence[str]) -> Candidate:
         names = self._index.classes.names
@@ -244,22 +253,22 @@ class Answer:
         columns = [number for number, slot in enumerate(self._slots) if slot.demands]
         # Matrix by matrix: other threads wait while numpy works on one.
         for matrix in self._matrices:
-            yield matrix[:, columns]
+            yield matrix[:, columns] if len(columns) < len(self._slots) else matrix
 
-    def _roots(self) -> list[int]:
+    def _roots(self) -> Integers:
         root = self._index.rows.root
         return self._distinct(root[rows] for rows in self._serving())
 
-    def _distinct(self, parts: Iterable[Integers]) -> list[int]:
+    def _distinct(self, parts: Iterable[Integers]) -> Integers:
         """Each of the rows once, in order."""
         if self.count <= FEW:
-            return sorted({row for rows in parts for row in rows.ravel().tolist()})
+            few = sorted({row for rows in parts for row in rows.ravel().tolist()})
+            return np.array(few, dtype=np.int64)
         # Marking them is quicker than sorting, because they are many and repeat.
         marked = np.zeros(self._index.rows.count, dtype=np.bool_)
         for rows in parts:
             marked[rows] = True
-        distinct: list[int] = np.flatnonzero(marked).tolist()
-        return distinct
+        return np.flatnonzero(marked)
 
     # -- as text -------------------------------------------------------------------------------
 
@@ -285,13 +294,14 @@ class Answer:
         stamps: list[int] = index.rows.stamp[roots].tolist()
         # Most are cached, so all are fetched at once and only the gaps are filled.
         texts = list(map(cached.get, stamps, itertools.repeat(b"")))
+        if all(texts):
+            return texts
         if len(cached) > 2 * index.rows.count:
             # A search on an older snapshot adds what nobody asks for again.
             cached.clear()
-        for number, text in enumerate(texts):
-            if not text:
-                rows = index.tree_rows(roots[number])
-                text = SEPARATOR_BYTES.join(list(map(write, rows)))
+        for number, root in enumerate(roots.tolist()):
+            if not texts[number]:
+                text = SEPARATOR_BYTES.join(list(map(write, index.tree_rows(root))))
                 texts[number] = cached[stamps[number]] = text
         return texts
 

@@ -54,7 +54,7 @@ Template = tuple[list[str], list[int]]
 # By shape. A layout keeps those of its query: clients ask the same again and again.
 Templates = dict[tuple[int, ...], Template]
 # Ways of one shape: their numbers, and for each slot the first that its provider fills.
-Shape = tuple[npt.NDArray[np.int32], list[int]]
+Shape = tuple[npt.NDArray[np.int32], tuple[int, ...]]
 
 
 class CandidateLayout(Protocol):
@@ -142,7 +142,7 @@ class ShapedText:
 
     def blocks(self) -> Iterator[bytes]:
         if 0 < len(self._ways) <= WAYS_FEW and self.length_roughly() <= BLOCK_BYTES:
-            yield SEPARATOR.join(map(self._written_alone, self._ways.tolist())).encode()
+            yield self._written_few(self._ways.tolist()).encode()
             return
         for ways, shapes in self._parts():
             if len(shapes) == 1:
@@ -206,39 +206,46 @@ class ShapedText:
             lengths[some] = [len(self._uuids[row].encode()) for row in some.tolist()]
         return lengths
 
-    def _written(self, ways: Ways, shape: Sequence[int], separator: str) -> str:
+    def _written(self, ways: Ways, shape: tuple[int, ...], separator: str) -> str:
         """Ways of one shape as text.
 
-        The text between the UUIDs is the same for all. So one list takes texts and UUIDs in turn,
-        a column of all ways at a time, and is joined at the end.
+        The text between the UUIDs is the same for all. So one list repeats it, takes the UUIDs of
+        a slot of all ways at a time, and is joined at the end.
         """
         between, slots = self._template(shape)
-        count, width = len(ways), 2 * len(slots) + 1
-        texts = [""] * (count * width)
+        width = 2 * len(slots) + 1
+        one = [""] * width
+        one[::2] = [*between[:-1], between[-1] + separator]
+        texts = one * len(ways)
+        uuids_of = {
+            slot: list(map(self._uuids.__getitem__, ways[:, slot].tolist())) for slot in set(slots)
+        }
         for number, slot in enumerate(slots):
-            texts[2 * number :: width] = [between[number]] * count
-            texts[2 * number + 1 :: width] = map(self._uuids.__getitem__, ways[:, slot].tolist())
-        texts[width - 1 :: width] = [between[-1] + separator] * (count - 1) + [between[-1]]
+            texts[2 * number + 1 :: width] = uuids_of[slot]
+        texts[-1] = between[-1]
         return "".join(texts)
 
-    def _written_alone(self, way: Sequence[int]) -> str:
-        between, slots = self._template([*map(way.index, way)])
-        uuids = self._uuids
-        texts = [text for slot, text in zip(slots, between) for text in (text, uuids[way[slot]])]  # noqa: B905
-        return "".join([*texts, between[-1]])
+    def _written_few(self, ways: Sequence[Sequence[int]]) -> str:
+        uuids, written = self._uuids, []
+        for way in ways:
+            between, slots = self._template(tuple(map(way.index, way)))
+            texts = [SEPARATOR] * (2 * len(between))
+            texts[:-1:2] = between
+            texts[1:-1:2] = [uuids[way[slot]] for slot in slots]
+            written += texts
+        return "".join(written[:-1])
 
-    def _template(self, shape: Sequence[int]) -> Template:
+    def _template(self, shape: tuple[int, ...]) -> Template:
         """A candidate of this shape: the text between the UUIDs, and the slots that they fill."""
-        key = tuple(shape)
-        template = self._templates.get(key)
+        template = self._templates.get(shape)
         if template is None:
-            if len(self._templates) * len(key) >= self._template_slots_max:
+            if len(self._templates) * len(shape) >= self._template_slots_max:
                 # From now on without those of the layout, which are for the next answer.
                 self._templates = {}
                 self._template_slots_max = SLOTS_KEPT
             placeholders = [_PLACEHOLDER.format(slot) for slot in shape]
             texts = _PLACEHOLDERS.split(self._layout(self._candidate(shape, placeholders)))
-            template = self._templates[key] = texts[::2], [int(slot) for slot in texts[1::2]]
+            template = self._templates[shape] = texts[::2], [int(slot) for slot in texts[1::2]]
         return template
 
 
@@ -252,4 +259,5 @@ def _shapes(ways: Ways) -> Iterator[Shape]:
     else:
         _, examples, shape_of = np.unique(first, axis=0, return_index=True, return_inverse=True)
     for number, example in enumerate(examples.tolist()):
-        yield np.flatnonzero(shape_of.ravel() == number).astype(np.int32), first[example].tolist()
+        shape = tuple(first[example].tolist())
+        yield np.flatnonzero(shape_of.ravel() == number).astype(np.int32), shape

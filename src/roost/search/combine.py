@@ -19,6 +19,8 @@ from roost.search.request_constraints import RequestConstraints
 
 # A tree with at most this many ways has all of them made and checked; one with more is searched.
 WAYS_FEW = 2048
+# Where no rule is between slots, no tree is searched that has fewer ways than this.
+WAYS_COUNTED = 2**62
 # When a tree has more ways than this to make, a look at its bounds pays.
 WAYS_BEFORE_BOUNDS = 64
 # With more slots than this it pays for every tree, because each way is expensive.
@@ -43,7 +45,7 @@ class Combination:
         slots = range(len(constraints.slots))
         self._checks = [check for step in constraints.steps(slots) for check in step]
         self._lines_max = lines_max(len(slots))
-        few = options.ways <= WAYS_FEW if self._checks else options.ways < 2**62
+        few = options.ways <= WAYS_FEW if self._checks else options.ways < WAYS_COUNTED
         self.easy = np.flatnonzero(few & (options.ways > 0))
         if len(slots) > SLOTS_FEW and self._checks:
             self.easy = self._within_bounds(self.easy)
@@ -54,10 +56,15 @@ class Combination:
             return trees
         return within_bounds(self.constraints.bounds(), self.options, trees, self.budget)
 
-    def in_turns(self) -> Iterator[Iterator[Integers]]:
-        """Turns, each of them as matrices of ways: every tree has its turn, and they get longer."""
+    def in_turns(self, *, after_first: bool = False) -> Iterator[Iterator[Integers]]:
+        """Turns, each of them as matrices of ways: every tree has its turn, and they get longer.
+
+        Without the first turn if that is over.
+        """
         searches = [self._search(tree) for tree in self.hard]
         number, length, alive = 0, 1, self.easy
+        if after_first:
+            number, length, alive = 1, 2, alive[self.options.ways[alive] > 1]
         while len(alive) or searches:
             yield self._turn(alive, number, length, searches)
             number += length

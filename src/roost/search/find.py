@@ -35,7 +35,7 @@ from roost.search.ordered.order import trees_in_order
 from roost.search.ordered.pages import OrderedWays
 from roost.search.request_constraints import RequestConstraints
 from roost.search.split.search import SplitSearch
-from roost.search.tree_options import TreeOptions
+from roost.search.tree_options import TreeOptions, TreesFound
 
 # How many ways of a page are added to an answer at once.
 PAGE_PART = 512
@@ -194,7 +194,7 @@ class Search:
     def ways_in_turns(self) -> Iterator[Integers]:
         """A turn of every tree, then a longer one, and so on."""
         waiting: Iterable[Iterator[Iterator[Integers]]]
-        waiting = (batch.in_turns() for batch in self.batches())
+        waiting = map(self._turns, self.options.trees())
         while waiting:
             still = []
             for turns in waiting:
@@ -203,6 +203,14 @@ class Search:
                     yield from turn
                     still.append(turns)
             waiting = still
+
+    def _turns(self, trees: TreesFound) -> Iterator[Iterator[Integers]]:
+        """The turns of some trees."""
+        is_simple = self.options.is_simple(trees)
+        if is_simple:
+            # The first options are enough for the first turn, and mostly there is no other.
+            yield iter([self.options.first_ways(trees)])
+        yield from self._combination(self.options.options(trees)).in_turns(after_first=is_simple)
 
     def answer(self, ways: Iterator[Integers]) -> Answer:
         """The first ways, up to the limit."""
@@ -245,7 +253,7 @@ class Search:
                 page.append(way)
                 last = cursor
                 if len(page) == PAGE_PART:
-                    answer.add(np.stack(page))
+                    answer.add(np.stack(page), may_repeat=False)
                     page.clear()
                     if answer.is_too_large:
                         break
@@ -254,6 +262,6 @@ class Search:
             # What follows is not lost: the next page begins after the last way that was found.
             answer.next = last
         if page:
-            answer.add(np.stack(page))
+            answer.add(np.stack(page), may_repeat=False)
         answer.option_counts = self.options.counts_most
         return answer

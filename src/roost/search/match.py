@@ -5,7 +5,7 @@ group, and one for an unsuffixed group without resources. A slot is filled by on
 module says which providers can.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from roost.search.index.columns import ClassColumn, Integers, Mask
 from roost.search.index.index import Index
 
 EMPTY: Integers = np.empty(0, dtype=np.int64)
+
+# For how many combinations of classes it is known which sharing providers have them.
+HOLDERS_CACHED = 256
 
 
 class Slot:
@@ -60,13 +63,35 @@ class Slot:
         """Those of the `sharing` rows that can fill the slot for other trees."""
         if not self.group.may_be_shared:
             return EMPTY
-        for class_id in self.demands:
-            # Most classes are not shared, and that is seen before any amount is compared.
-            holding = index.class_sets.holding_any([class_id])
-            sharing = sharing[holding[index.rows.classes[sharing]]]
-            if not len(sharing):
-                return EMPTY
-        return sharing[self.fits(index, sharing)]
+        # Most classes are not shared, and that is seen before any amount is compared.
+        rows, positions = self._holders(index, sharing)
+        if not len(rows):
+            return rows
+        fitting = self.group.accepts(index, rows)
+        for (class_id, amount), where in zip(self.demands.items(), positions, strict=True):
+            fitting &= fits_mask(index.columns[class_id], where, amount)
+        return rows[fitting]
+
+    def _holders(self, index: Index, sharing: Integers) -> tuple[Integers, Sequence[Integers]]:
+        """The sharing rows that have inventories of all classes, and where in each column.
+
+        The index caches them as long as the same providers share: until then none of them gets an
+        inventory or loses one, and columns grow at their ends only.
+        """
+        cached, classes = index.sharing.cache.holders, tuple(self.demands)
+        holders = cached.get(classes)
+        if holders is None:
+            rows = sharing
+            for class_id in classes:
+                holding = index.class_sets.holding_any([class_id])
+                rows = rows[holding[index.rows.classes[rows]]]
+            positions = [
+                index.columns[each].positions(rows.tolist())[0] for each in classes if len(rows)
+            ]
+            if len(cached) >= HOLDERS_CACHED:
+                cached.clear()
+            holders = cached[classes] = rows, positions
+        return holders
 
     def fits(self, index: Index, rows: Integers, but: int | None = None) -> Mask:
         """Which of the rows, which may be anywhere, can fill the slot; `but` for one class."""
@@ -272,6 +297,8 @@ def fits_mask(column: ClassColumn, where: slice | Integers, amount: int) -> Mask
         # More than any max_unit, and more than some columns can compute with.
         return np.zeros(len(column.row[where]), dtype=np.bool_)
     fitting: Mask = column.capacity[where] - column.used[where] >= amount
+    if column.units.allow(amount):
+        return fitting
     fitting &= column.min_unit[where] <= amount
     fitting &= column.max_unit[where] >= amount
     fitting &= amount % column.step_size[where] == 0

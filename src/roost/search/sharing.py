@@ -8,6 +8,9 @@ from roost.search.index.columns import Integers, Mask, ragged_range
 from roost.search.index.index import Index
 from roost.search.match import EMPTY, Slot
 
+# How many sets of sharing providers have their reach cached.
+FIRSTS_CACHED = 64
+
 
 class SharingByAggregates:
     """For each set of aggregates: the rows that share through one of them, by provider id.
@@ -58,6 +61,29 @@ def sharing_with(index: Index, root: int) -> list[int]:
     return _by_id(index, sharing.difference(index.tree_rows(root)))
 
 
+def _firsts(index: Index, rows: Integers) -> Integers:
+    """For each set of aggregates the first of these rows that shares through one of them, or -1.
+
+    The same few sharing providers have room again and again, so the index caches this as long as
+    the same ones share.
+    """
+    cached, key = index.sharing.cache.firsts, rows.tobytes()
+    firsts = cached.get(key, EMPTY)
+    if len(firsts) < index.aggregate_sets.count:
+        by_aggregates = SharingByAggregates.of(index)
+        places = np.flatnonzero(np.isin(by_aggregates.rows, rows))
+        sets = np.arange(len(by_aggregates.count)).repeat(by_aggregates.count)[places]
+        firsts = np.full(len(by_aggregates.count), -1)
+        # The first place of each set, as the sets ascend.
+        sets, numbers = np.unique(sets, return_index=True)
+        firsts[sets] = by_aggregates.rows[places[numbers]]
+        if len(cached) >= FIRSTS_CACHED:
+            cached.clear()
+        cached[key] = firsts
+    # A snapshot that is newer than this one may have added sets.
+    return firsts[: index.aggregate_sets.count]
+
+
 class SharingOptions:
     """The sharing providers that can fill a slot for trees other than their own."""
 
@@ -65,19 +91,15 @@ class SharingOptions:
         self._index = index
         self._sharing = sharing
         self._rows = slot.shared(index, sharing) if len(sharing) else sharing
-        # For each set of aggregates: whether one of the providers shares with a tree that has it.
-        # None where there is no such provider.
-        self.reach = self._reach(self._rows)
+        # For each set of aggregates: the first one, by id, that shares with a tree that has it; and
+        # whether there is one. None where no provider can fill the slot.
+        self.firsts = _firsts(index, self._rows) if len(self._rows) else EMPTY
+        self.reach: Mask | None = self.firsts >= 0 if len(self._rows) else None
 
     def reach_with(self, trait_sets: Mask) -> Mask | None:
         """Like `reach`, for the providers whose traits are among these sets."""
-        return self._reach(self._rows[trait_sets[self._index.rows.traits[self._rows]]])
-
-    def _reach(self, rows: Integers) -> Mask | None:
-        if not len(rows):
-            return None
-        aggregates = {name for row in rows.tolist() for name in self._index.row_aggregates(row)}
-        return self._index.aggregate_sets.holding_any(aggregates)
+        rows = self._rows[trait_sets[self._index.rows.traits[self._rows]]]
+        return _firsts(self._index, rows) >= 0 if len(rows) else None
 
     def appended(
         self, local: Integers, start: Integers, count: Integers, roots: Integers

@@ -104,7 +104,11 @@ def _end(query: CandidateQuery, found: WrittenCandidates) -> bytes:
 
 def render(found: WrittenCandidates, end: bytes) -> Iterator[bytes]:
     """The answer as JSON, in pieces."""
-    yield from pieces.enclosed(_BEGIN, found.candidates, _BETWEEN)
+    if isinstance(found.candidates, list):
+        # They are written already, and are copied once.
+        yield b"".join([_BEGIN, pieces.SEPARATOR.join(found.candidates), _BETWEEN])
+    else:
+        yield from pieces.enclosed(_BEGIN, found.candidates, _BETWEEN)
     yield from pieces.joined(found.summaries, end)
 
 

@@ -141,14 +141,9 @@ def _update_in_place(index: Index, number: int, new: IndexedProvider | None) -> 
     index.rows.own("generation")[row] = new.generation
     index.rows.own("modified")[row] = new.modified
     for inventory in new.inventories:
-        column = index.columns[inventory.class_id]
-        position = column.position(row)
         values = {**inventory._asdict(), "capacity": column_capacity(inventory)}
         del values["class_id"]
-        for name, value in values.items():
-            # Most reports of a compute node change nothing, or little.
-            if getattr(column, name)[position] != value:
-                column.own(name)[position] = value
+        index.columns[inventory.class_id].update(row, values)
     return True
 
 

@@ -3,11 +3,13 @@
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from math import lcm
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from roost.model import INTEGER_MAX
 from roost.search.index.copy_on_write import CopyOnWrite
 from roost.uuids import canonical_uuid
 
@@ -53,6 +55,33 @@ class Columns(CopyOnWrite):
         self.count = end
 
 
+class UnitLimits(NamedTuple):
+    """An amount within these limits is within the units of every inventory of a class.
+
+    Most inventories of a class have similar units, and then a search compares nothing but what is
+    free. One that is gone, or has other units now, still counts here. That costs time, no more.
+    """
+
+    min_unit: int = 0  # the highest
+    max_unit: int = INTEGER_MAX  # the lowest
+    step_size: int = 1  # a common multiple of all
+
+    def allow(self, amount: int) -> bool:
+        """Whether an amount is within the units of every inventory."""
+        return self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
+
+    def also(self, values: Mapping[str, Any]) -> "UnitLimits":
+        """The limits with those of more inventories."""
+        steps = np.unique(values["step_size"]).tolist()
+        # No amount is a multiple of more than the highest amount. A step of 0 is none.
+        step_size = lcm(self.step_size, *steps) if 0 not in steps else INTEGER_MAX + 1
+        return UnitLimits(
+            max(self.min_unit, int(np.max(values["min_unit"]))),
+            min(self.max_unit, int(np.min(values["max_unit"]))),
+            min(step_size, INTEGER_MAX + 1),
+        )
+
+
 class ClassColumn(Columns):
     """Every inventory of one resource class, in the order of the providers' rows."""
 
@@ -84,6 +113,21 @@ class ClassColumn(Columns):
         # What the tables hold fits into 32 bits; capacity and the sum of what is used may not.
         wide = {"allocation_ratio": float, "capacity": int, "used": int, "modified": float}
         super().__init__({name: wide.get(name, np.int32) for name in self.FIELDS})
+        self.units = UnitLimits()
+
+    def extend(self, values: Mapping[str, Sequence[Any] | npt.NDArray[Any]]) -> None:
+        super().extend(values)
+        self.units = self.units.also(values)
+
+    def update(self, row: int, values: Mapping[str, Any]) -> None:
+        """Replace what is known of the inventory that the provider in `row` has."""
+        position = self.position(row)
+        changed = [name for name, value in values.items() if getattr(self, name)[position] != value]
+        # Most reports of a compute node change nothing, or little.
+        for name in changed:
+            self.own(name)[position] = values[name]
+        if changed:
+            self.units = self.units.also(values)
 
     def position(self, row: int) -> int | None:
         """The position of the inventory of the provider in `row`."""
@@ -104,9 +148,10 @@ class ClassColumn(Columns):
 
     def span(self, first: int, end: int) -> slice:
         """The part of the column that belongs to the rows from `first` up to, not with, `end`."""
-        rows = self.row[: self.count]
-        low, high = rows.searchsorted(np.int32(first)), rows.searchsorted(np.int32(end))
-        return slice(int(low), int(high))
+        # As an array, because numpy makes one of each single number.
+        ends: Integers = np.array((first, end), dtype=np.int32)
+        low, high = self.row[: self.count].searchsorted(ends).tolist()
+        return slice(low, high)
 
 
 class RowColumns(Columns):

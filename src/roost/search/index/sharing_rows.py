@@ -1,6 +1,6 @@
 """Which rows share what they have with other trees, and through which aggregates."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -47,3 +47,7 @@ class SharingCache:
     def __init__(self) -> None:
         self.rows: Integers | None = None  # None: not computed yet
         self.by_aggregates: object = None  # of `search/sharing.py`
+        # Sharing rows as bytes -> for each set of aggregates the first of them that shares with it.
+        self.firsts: dict[bytes, Integers] = {}
+        # Class ids -> the rows that have inventories of all of them, and where in each column.
+        self.holders: dict[tuple[int, ...], tuple[Integers, Sequence[Integers]]] = {}

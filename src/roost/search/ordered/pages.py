@@ -33,7 +33,7 @@ WAYS_AT_ONCE = combine.WAYS_FEW
 # How many trees are a step of the budget when they take turns.
 TREES_PER_STEP = 4
 # How many trees the first block has at least, and how much larger each is than the last one.
-BLOCK_MIN = 64
+BLOCK_MIN = 16
 BLOCK_GROWTH = 4
 # How many trees are examined in blocks before it seems better to examine all.
 BLOCKS_MAX = 1024
@@ -263,11 +263,19 @@ class OrderedWays:
     def _first_ways_of(self, roots: Integers, ranks: Ranks) -> Iterator[tuple[Cursor, Integers]]:
         self._budget.step()
         block = TreeBlock(self._options, roots)
-        options = block.options()
-        if options is None:
+        found = block.trees()
+        if found is None:
             return
+        ranks = ranks[block.able]
+        if self._options.is_simple(found):
+            uuids, ways = self._index.uuids, self._options.first_ways(found)
+            for root, rank, way in zip(found.roots.tolist(), ranks.tolist(), ways, strict=True):
+                self._with_ways.append((root, rank))
+                yield Cursor(turn=0, rank=rank, root=uuids[root]), way
+            return
+        options = self._options.options(found)
         batch = self._combination(options)
-        trees = self._trees([batch], np.arange(len(block.able)), options.roots, ranks[block.able])
+        trees = self._trees([batch], np.arange(len(options.roots)), options.roots, ranks)
         accepted, ways = batch.first_ways()
         for position in range(len(trees)):
             way = ways[position] if accepted[position] else trees.way(position, 0)
@@ -289,8 +297,8 @@ class OrderedWays:
         """The trees that had a first way, if all were examined: no others have a second one."""
         roots = np.array([root for root, _ in self._with_ways], dtype=np.int64)
         ranks = np.array([rank for _, rank in self._with_ways])
-        options = TreeBlock(self._options, roots).options()
-        batches = [] if options is None else [self._combination(options)]
+        found = TreeBlock(self._options, roots).trees()
+        batches = [] if found is None else [self._combination(self._options.options(found))]
         return self._trees(batches, np.arange(len(roots)), roots, ranks)
 
     def _all(self) -> _Trees:

@@ -6,8 +6,7 @@ import numpy as np
 
 from roost.search.index.columns import Integers, Mask, ragged_range
 from roost.search.match import EMPTY, Slot, fits_mask
-from roost.search.options import Options
-from roost.search.tree_options import TreeOptions
+from roost.search.tree_options import TreeOptions, TreesFound
 
 
 class _Found(NamedTuple):
@@ -36,24 +35,37 @@ class TreeBlock:
         # Which of the trees can fill every slot, once their options are known.
         self.able = EMPTY
 
-    def options(self) -> Options | None:
-        """The options of those of the trees that can fill every slot on its own, in their order."""
+    def trees(self) -> TreesFound | None:
+        """Those of the trees that can fill every slot on its own, in their order; None: no tree."""
         search = self._search
         able = np.ones(len(self._roots), dtype=np.bool_)
-        found: list[_Found] = []  # for each slot
+        slots: list[_Found] = []
+        trees = TreesFound(self._roots, self._ends, [], [], [])
         for number, (slot, shared) in enumerate(zip(search.slots, search.shared, strict=True)):
-            if search.same_as[number] < number:
-                found.append(found[search.same_as[number]])
+            first = search.same_as[number]
+            if first < number:
+                slots.append(slots[first])
+                for each in (trees.local, trees.begins, trees.counts):
+                    each.append(each[first])
                 continue
-            found.append(self._tried(slot))
-            able &= self._serves(found[-1].trees, shared.reach)
-            if not able.any():
+            found = self._tried(slot)
+            counts = np.bincount(found.trees, minlength=len(self._roots))
+            able &= self._serves(counts > 0, shared.reach)
+            if not np.count_nonzero(able):
                 return None
+            slots.append(found)
+            trees.local.append(found.rows)
+            trees.begins.append(counts.cumsum() - counts)
+            trees.counts.append(counts)
         for constraint in search.constraints.traits_among_providers:
-            able &= self._has_holder(constraint.holders, found)
-        trees = able.nonzero()[0]
-        self.able = trees if self._accepted is None else self._accepted[trees]
-        return self._options(trees, found) if len(trees) else None
+            able &= self._has_holder(constraint.holders, slots)
+        self.able = able.nonzero()[0]
+        if not len(self.able):
+            return None
+        trees = trees if len(self.able) == len(self._roots) else trees.those(self.able)
+        if self._accepted is not None:
+            self.able = self._accepted[self.able]
+        return trees
 
     def _tried(self, slot: Slot) -> _Found:
         """The rows that can fill the slot for their own tree, as far as they are tried for it."""
@@ -81,6 +93,8 @@ class TreeBlock:
         )
         positions = positions.those(fits_mask(column, positions.rows, amount))
         found = _Found(column.row[positions.rows], positions.trees)
+        if len(slot.demands) == 1 and not slot.group.has_rules:
+            return found
         # Few are left for the other rules, and for other classes.
         return found.those(slot.fits(self._index, found.rows, but=class_id))
 
@@ -91,43 +105,18 @@ class TreeBlock:
             return _Found(starts, numbers)
         return _Found(ragged_range(starts, counts), np.repeat(numbers, counts))
 
-    def _serves(self, trees: Integers, reach: Mask | None) -> Mask:
-        """Which trees are among these, or are reached by a sharing provider."""
-        serves = np.zeros(len(self._roots), dtype=np.bool_)
-        serves[trees] = True
-        if reach is not None:
-            serves |= reach[self._index.rows.tree_aggregates[self._roots]]
-        return serves
+    def _serves(self, has_own: Mask, reach: Mask | None) -> Mask:
+        """Which trees have an option of their own, or are reached by a sharing provider."""
+        if reach is None:
+            return has_own
+        return has_own | reach[self._index.rows.tree_aggregates[self._roots]]
 
-    def _has_holder(self, holders: Mask, found: list[_Found]) -> Mask:
+    def _has_holder(self, holders: Mask, slots: list[_Found]) -> Mask:
         """Which trees have a provider for the unsuffixed group that has a trait it must have."""
         search, traits = self._search, self._index.rows.traits
         has_it = np.zeros(len(self._roots), dtype=np.bool_)
-        for slot, shared, each in zip(search.slots, search.shared, found, strict=True):
+        for slot, shared, found in zip(search.slots, search.shared, slots, strict=True):
             if not slot.group.one_provider:
-                trees = each.trees[holders[traits[each.rows]]]
-                has_it |= self._serves(trees, shared.reach_with(holders))
+                has_it[found.trees[holders[traits[found.rows]]]] = True
+                has_it |= self._serves(has_it, shared.reach_with(holders))
         return has_it
-
-    def _options(self, trees: Integers, found: list[_Found]) -> Options:
-        search, roots = self._search, self._roots[trees]
-        flat: list[Integers] = []
-        start: list[Integers] = []
-        count: list[Integers] = []
-        for number, (each, shared) in enumerate(zip(found, search.shared, strict=True)):
-            first = search.same_as[number]
-            if first < number:
-                for columns in (flat, start, count):
-                    columns.append(columns[first])
-                continue
-            rows, counts = each.rows, np.bincount(each.trees, minlength=len(self._roots))
-            begins = (counts.cumsum() - counts)[trees]
-            counts = counts[trees]
-            if shared.reach is not None:
-                rows, begins, counts = shared.appended(rows, begins, counts, roots)
-            flat.append(rows)
-            start.append(begins)
-            count.append(counts)
-        options = Options(roots, flat, start, count, search.same_as)
-        search.note_ways(options)
-        return options
