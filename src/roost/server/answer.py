@@ -7,7 +7,8 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any
+from contextvars import Context
+from typing import Any, NamedTuple
 
 from roost.api.http.exchange import UNREAD_BYTES_MAX
 from roost.api.http.messages import EVENTS
@@ -21,6 +22,9 @@ STALLED_SECONDS_MAX = 30.0
 # many streams. Answers in pieces have more room (`PiecesRoom`), and each frame takes time.
 STREAM_FRAME_BYTES_MAX = 64 * 1024
 PIECES_FRAME_BYTES_MAX = 256 * 1024
+# How many pieces a thread makes and sends itself, as long as the client takes them. With more, the
+# answer is one of those that must not keep a thread.
+PIECES_AT_ONCE = 8
 # What may wait for all clients that do not read their streams. Beyond that, only clients that are a
 # little behind may stay.
 ALL_UNREAD_BYTES_MAX = 64 * 1024 * 1024
@@ -46,26 +50,36 @@ class Sender:
         # Without a body, the server would keep the headers back.
         await self._send(_body_message(b""))
 
+    def resume(self, begun: "BegunPieces") -> None:
+        """Go on with an answer that a thread has begun."""
+        self._nothing = begun.nothing
+
     async def send(self, data: bytes) -> bool:
         """Whether the client takes it."""
         for begin in range(0, len(data), self.frame_bytes_max):
             sent = self._send(_body_message(data[begin : begin + self.frame_bytes_max]))
-            if type(sent) is self._nothing and not self.gone.done():
-                continue
-            sending = asyncio.ensure_future(_awaited(sent))
-            await asyncio.wait(
-                {sending, self.gone},
-                timeout=STALLED_SECONDS_MAX,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            if self.gone.done() or not sending.done():
-                sending.cancel()
+            if not await self.wait(sent):
                 return False
+        return True
+
+    async def wait(self, sent: Awaitable[None]) -> bool:
+        """Wait until something is sent; whether the client takes it."""
+        if type(sent) is self._nothing and not self.gone.done():
+            return True
+        sending = asyncio.ensure_future(_awaited(sent))
+        await asyncio.wait(
+            {sending, self.gone},
+            timeout=STALLED_SECONDS_MAX,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        if self.gone.done() or not sending.done():
+            sending.cancel()
+            return False
         return True
 
     async def end(self) -> None:
         self.gone.cancel()
-        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        await self._send(_body_message(b"", more=False))
 
     async def break_off(self) -> None:
         """End the connection, so that nobody takes what was sent for the whole answer."""
@@ -74,11 +88,56 @@ class Sender:
         await self.end()
 
 
-async def send_pieces(sender: Sender, call: WsgiCall, next_piece: NextPiece) -> None:
-    """Send an answer whose pieces are made while the client reads."""
+class BegunPieces(NamedTuple):
+    """How far a thread has come with an answer in pieces."""
+
+    nothing: type  # what the server gives back where there is nothing to wait for
+    sent: Awaitable[None] | None = None  # the client has not taken it yet
+    piece: bytes | None = None  # the next one; None: there is none
+    is_broken: bool = False  # the next one cannot be made
+
+
+def begin_pieces(send: Send, call: WsgiCall, context: Context) -> BegunPieces | None:
+    """Send the first pieces in this thread; None if these were all.
+
+    Most answers have few, and their clients take them. To hand each to the event loop, and the
+    making of the next one to a thread, takes longer than both.
+    """
+    nothing = type(send(call.start_message()))
+    piece = call.body
+    for _ in range(PIECES_AT_ONCE):
+        try:
+            following = context.run(call.next_piece)
+        except BrokenOff:
+            return BegunPieces(nothing, send(_body_message(piece)), is_broken=True)
+        sent = send(_body_message(piece, more=following is not None))
+        if type(sent) is not nothing:
+            return BegunPieces(nothing, sent, following)
+        if following is None:
+            return None
+        piece = following
+    return BegunPieces(nothing, piece=piece)
+
+
+async def send_pieces(
+    sender: Sender, call: WsgiCall, next_piece: NextPiece, begun: BegunPieces | None = None
+) -> None:
+    """Send an answer whose pieces are made while the client reads, or the rest of it."""
     sender.frame_bytes_max = PIECES_FRAME_BYTES_MAX
-    await sender.start(call)
-    piece: bytes | None = call.body
+    piece: bytes | None
+    if begun is None:
+        await sender.start(call)
+        piece = call.body
+    else:
+        sender.resume(begun)
+        piece = begun.piece
+        has_taken = begun.sent is None or await sender.wait(begun.sent)
+        if begun.is_broken or not has_taken:
+            await sender.break_off()
+            return
+        if piece is None:
+            sender.gone.cancel()
+            return
     try:
         while piece is not None:
             if not await sender.send(piece):
@@ -203,8 +262,8 @@ class Stream:
                 return None
 
 
-def _body_message(data: bytes) -> dict[str, Any]:
-    return {"type": "http.response.body", "body": data, "more_body": True}
+def _body_message(data: bytes, *, more: bool = True) -> dict[str, Any]:
+    return {"type": "http.response.body", "body": data, "more_body": more}
 
 
 async def _awaited(sending: Awaitable[None]) -> None:

@@ -27,7 +27,15 @@ from roost.api.http.request_middleware import has_prefix
 from roost.api.routes import bounds
 from roost.console import paths as console_paths
 from roost.server import turns
-from roost.server.answer import Sender, Stream, Unread, send_pieces, until_gone
+from roost.server.answer import (
+    BegunPieces,
+    Sender,
+    Stream,
+    Unread,
+    begin_pieces,
+    send_pieces,
+    until_gone,
+)
 from roost.server.environ import Scope, make_environ
 from roost.server.front_request import FinishedRequests, FrontRequest
 from roost.server.lanes import Lanes
@@ -171,11 +179,17 @@ class _Running:
         return True
 
     def _finish(self, request: FrontRequest, call: WsgiCall, stream: Stream | None) -> None:
-        """Send an answer that is short, or let the event loop send it."""
-        if stream is None and call.waiting is None and call.is_short:
-            self._send_at_once(call, request.send)
-        else:
-            self._loop.call_soon_threadsafe(self._keep, self._send_rest, request, call, stream)
+        """Send an answer that is short, or that its client takes; others need the event loop."""
+        begun = None
+        if stream is None and call.waiting is None:
+            if call.is_short:
+                self._send_at_once(call, request.send)
+                return
+            begun = begin_pieces(request.send, call, request.context)
+            if begun is None:
+                call.close()
+                return
+        self._loop.call_soon_threadsafe(self._keep, self._send_rest, request, call, stream, begun)
 
     def _keep(self, run: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
         """Run a coroutine on the event loop, which does not keep its tasks itself."""
@@ -184,9 +198,13 @@ class _Running:
         task.add_done_callback(self._tasks.discard)
 
     async def _send_rest(
-        self, request: FrontRequest, call: WsgiCall, stream: Stream | None
+        self,
+        request: FrontRequest,
+        call: WsgiCall,
+        stream: Stream | None,
+        begun: BegunPieces | None,
     ) -> None:
-        await self._send_long(request, call, stream)
+        await self._send_long(request, call, stream, begun)
         await self._wait_and_repeat(request, call.waiting)
 
     def _path(self, environ: Environ) -> str:
@@ -319,7 +337,11 @@ class _Running:
     # Long answers
 
     async def _send_long(
-        self, request: FrontRequest, call: WsgiCall, stream: Stream | None
+        self,
+        request: FrontRequest,
+        call: WsgiCall,
+        stream: Stream | None,
+        begun: BegunPieces | None = None,
     ) -> None:
         sender_of = functools.partial(
             Sender, request.send, request.receive, request.scope["client"]
@@ -329,7 +351,10 @@ class _Running:
         elif call.pieces is not None:
             try:
                 await send_pieces(
-                    sender_of(), call, lambda: self._in_thread(call.next_piece, request.context)
+                    sender_of(),
+                    call,
+                    lambda: self._in_thread(call.next_piece, request.context),
+                    begun,
                 )
             finally:
                 await self._in_thread(call.close, request.context)
