@@ -55,7 +55,7 @@ def sqlite_url(tmp_path: Path) -> str:
 
 class TestServe:
     def test_reports_its_address_and_its_database(self, sqlite_url: str, tmp_path: Path) -> None:
-        with RoostServer(sqlite_url, tmp_path) as server:
+        with RoostServer(sqlite_url, tmp_path, program=command()) as server:
             assert server.url in server.output
             assert str(tmp_path / "roost.db") in server.output
 
@@ -93,7 +93,7 @@ class TestServe:
             f"content-length: {len(body)}\r\n"
             "\r\n"
         ).encode()
-        with RoostServer(sqlite_url, tmp_path) as server:
+        with RoostServer(sqlite_url, tmp_path, program=command()) as server:
             address = ("127.0.0.1", server.port)
             with closing(socket.create_connection(address, SECONDS_MAX)) as connection:
                 connection.sendall(head + body[:5])
@@ -106,7 +106,7 @@ class TestServe:
             assert answer.startswith(b"HTTP/1.1 200 ")
             assert b'"slow"' in answer
             assert server.process.wait(SECONDS_MAX) == 0
-        with RoostServer(sqlite_url, tmp_path) as server:
+        with RoostServer(sqlite_url, tmp_path, program=command()) as server:
             assert provider_names(server) == ["slow"]
 
     def test_ctrl_c_stops_the_parent_and_its_workers(self, sqlite_url: str, tmp_path: Path) -> None:
