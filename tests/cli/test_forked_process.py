@@ -8,21 +8,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.forked_process import ForkedProcess, can_fork
+from tests.support.forked_process import ForkedProcess, can_fork, run
 from tests.support.roost_server import RoostServer, command
 
 SECONDS_MAX = 30
-
-
-def fork(path: Path, *arguments: str, **variables: str) -> int:
-    """Run a command until it ends; what it prints goes to the file."""
-    with path.open("wb") as output, open(os.devnull) as nothing:
-        process = ForkedProcess(
-            arguments,
-            environment={**os.environ, **variables},
-            files=(nothing.fileno(), output.fileno(), output.fileno()),
-        )
-        return process.wait(SECONDS_MAX)
 
 
 @pytest.mark.parametrize(
@@ -30,25 +19,18 @@ def fork(path: Path, *arguments: str, **variables: str) -> int:
     [["--version"], ["nonsense"], ["tree", "--url", "http://127.0.0.1:9"], ["db", "--help"]],
     ids=" ".join,
 )
-def test_it_prints_the_same_and_ends_the_same(arguments: list[str], tmp_path: Path) -> None:
-    done = subprocess.run(
-        command(*arguments),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    path = tmp_path / "printed"
-    assert fork(path, *arguments) == done.returncode
-    assert path.read_text() == done.stdout
+def test_it_prints_the_same_and_ends_the_same(arguments: list[str]) -> None:
+    alone = subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
+    forked = run(*arguments, timeout=SECONDS_MAX)
+    assert forked.returncode == alone.returncode
+    assert (forked.stdout, forked.stderr) == (alone.stdout, alone.stderr)
 
 
-def test_it_has_variables_of_its_own(tmp_path: Path) -> None:
-    path = tmp_path / "printed"
-    assert fork(path, "tree", ROOST_URL="http://127.0.0.1:9/one") == 1
-    assert "http://127.0.0.1:9/one" in path.read_text()
-    assert fork(path, "tree", ROOST_URL="http://127.0.0.1:9/other") == 1
-    assert "http://127.0.0.1:9/other" in path.read_text()
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/one", "http://127.0.0.1:9/other"])
+def test_it_has_variables_of_its_own(url: str) -> None:
+    done = run("tree", environment={"ROOST_URL": url}, timeout=SECONDS_MAX)
+    assert done.returncode == 1
+    assert url in done.stderr
 
 
 @pytest.mark.parametrize("name", ["PYTHONWARNINGS", "LC_ALL", "PROMETHEUS_MULTIPROC_DIR"])

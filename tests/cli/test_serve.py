@@ -16,6 +16,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.support.database_servers import free_port
+from tests.support.forked_process import run
 from tests.support.headers import HEADERS
 from tests.support.roost_server import RoostServer, command
 
@@ -28,15 +29,7 @@ def roost(
     *arguments: str, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command until it ends."""
-    return subprocess.run(
-        command(*arguments),
-        env={**os.environ, **(environment or {})},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX,
-        check=False,
-    )
+    return run(*arguments, environment=environment, timeout=SECONDS_MAX)
 
 
 def assert_refused(done: subprocess.CompletedProcess[str], *, naming: str) -> None:
@@ -221,7 +214,8 @@ class TestCommands:
     def test_the_installed_program_is_the_same_as_the_module(self) -> None:
         program = Path(sys.executable).parent / "roost"
         done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-        assert done.stdout == roost("--version").stdout
+        module = subprocess.run(command("--version"), capture_output=True, text=True, check=True)
+        assert done.stdout == module.stdout
 
     @pytest.mark.parametrize(
         "arguments", [["--nonsense"], ["serve", "--nonsense"], ["nonsense"]], ids=" ".join

@@ -96,6 +96,29 @@ class ForkedProcess:
         return int(self._connection.recv(ANSWER, socket.MSG_WAITALL))
 
 
+def run(
+    *arguments: str, environment: Mapping[str, str] | None = None, timeout: float
+) -> subprocess.CompletedProcess[str]:
+    """Run a command until it ends; `environment` is added to that of the tests."""
+    with (
+        tempfile.TemporaryFile("w+") as printed,
+        tempfile.TemporaryFile("w+") as said,
+        open(os.devnull) as nothing,
+    ):
+        process = ForkedProcess(
+            arguments,
+            environment={**os.environ, **(environment or {})},
+            files=(nothing.fileno(), printed.fileno(), said.fileno()),
+        )
+        try:
+            status = process.wait(timeout)
+        finally:
+            process.kill()
+        printed.seek(0)
+        said.seek(0)
+        return subprocess.CompletedProcess(process.args, status, printed.read(), said.read())
+
+
 def _main_module() -> str:
     """What `sys.argv` begins with in `python -m roost`."""
     import roost
