@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import certificate_authorities, long_form
+from tests.support import certificate_authorities, server_sampling
 from tests.support.database_servers import DATABASES, SERVERS, MariaDB, PostgreSQL
 from tests.support.synchronised_databases import DatabaseFiles, ServerDatabases
 
@@ -88,7 +88,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 # Before the selection by -m, which sees the marks that were given while collecting.
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     candidates = [item for item in items if not is_below(item, ON_EVERY_SERVER)]
-    for item in long_form.on_the_other_server(candidates, DATABASE_FIXTURES):
+    for item in server_sampling.on_the_other_server(candidates, DATABASE_FIXTURES):
         item.add_marker("long")
     marks = {"--fast": (*LEFT_OUT, "long"), "--short": ("long",)}
     names = [name for option in marks if config.getoption(option) for name in marks[option]]

@@ -4,14 +4,7 @@ CI runs the short forms. `scripts/test --long` runs the long ones, which look lo
 """
 
 import os
-import zlib
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
-
-import pytest
-
-from tests.support.database_servers import SERVERS
+from typing import TypeVar
 
 VARIABLE = "ROOST_LONG"
 
@@ -20,25 +13,3 @@ Choice = TypeVar("Choice")
 
 def choose(*, short: Choice, long: Choice) -> Choice:
     return long if os.environ.get(VARIABLE) else short
-
-
-def on_the_other_server(items: Iterable[pytest.Item], fixtures: Sequence[str]) -> list[pytest.Item]:
-    """Of each test that runs on both servers, the run on the one that the short form leaves out.
-
-    Which one that is depends on the test's name: half of the tests of each file run on either. A
-    test that is for one server alone is never left out. `fixtures` have a parameter that names the
-    kind of database.
-    """
-    found: dict[str, dict[str, pytest.Item]] = defaultdict(dict)
-    for item in items:
-        callspec = getattr(item, "callspec", None)
-        parameters: dict[str, Any] = callspec.params if callspec else {}
-        chosen = [parameters.get(name) for name in fixtures]
-        for server in SERVERS:
-            if server in chosen:
-                found[item.nodeid.replace(server, "server")][server] = item
-    return [
-        runs[SERVERS[zlib.crc32(name.encode()) % len(SERVERS)]]
-        for name, runs in found.items()
-        if len(runs) == len(SERVERS)
-    ]

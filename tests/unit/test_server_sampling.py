@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.support.database_servers import DATABASES, SERVERS
-from tests.support.long_form import on_the_other_server
+from tests.support.server_sampling import on_the_other_server
 
 FIXTURES = ("database_url",)
 
