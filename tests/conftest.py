@@ -50,9 +50,9 @@ FIXTURE_MARKS = {
 # Fixtures with a parameter that names the kind of database.
 DATABASE_FIXTURES = ("database", "database_url", "every_subject", "subject", "synchronised_url")
 
-# Tests that run on both servers in CI, too. Of all others each server gets a half, and the mark
-# "long" is on the rest.
-ON_EVERY_SERVER = ("conformance", "adoption", "faults")
+# Folders with many tests for every database. In CI each of these tests runs on SQLite and on one of
+# the servers, which gets a half of them; the mark "long" is on the other half.
+SAMPLED = ("concurrency", "generated", "health", "store")
 
 START_EVENTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")
 
@@ -87,7 +87,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 # Before the selection by -m, which sees the marks that were given while collecting.
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    candidates = [item for item in items if not is_below(item, ON_EVERY_SERVER)]
+    candidates = [item for item in items if is_below(item, SAMPLED)]
     for item in server_sampling.on_the_other_server(candidates, DATABASE_FIXTURES):
         item.add_marker("long")
     marks = {"--fast": (*LEFT_OUT, "long"), "--short": ("long",)}

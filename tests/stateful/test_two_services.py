@@ -404,7 +404,7 @@ class TwoServices(BulkReads, ConsumerReads):
 
 
 STEPS = choose(
-    short={"sqlite": (20, 40), "postgresql": (5, 40), "mariadb": (5, 40)},
+    short={"sqlite": (12, 40), "postgresql": (4, 40), "mariadb": (4, 40)},
     long={"sqlite": (60, 40), "postgresql": (12, 40), "mariadb": (12, 40)},
 )
 
