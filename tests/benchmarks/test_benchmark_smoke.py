@@ -1,6 +1,6 @@
 """The benchmark runs end to end on a tiny cloud and reports every row. No times are asserted.
 
-CI runs the part that compares the services, and one that does not; the long form runs all parts.
+CI runs the part that compares the services, and the report; the long form runs all parts.
 """
 
 import subprocess
@@ -84,6 +84,7 @@ class TestContention:
         assert "as clients are added" in printed
 
 
+@pytest.mark.long
 class TestExtensions:
     def test_has_a_row_for_each_case(self, tmp_path: Path) -> None:
         nothing_else = ("--no-worlds", "--no-growth", "--no-crowd", "--database", "sqlite")
@@ -125,6 +126,7 @@ class TestConsole:
         assert "The console, 200 hosts" in printed
 
 
+@pytest.mark.long
 class TestHostile:
     def test_says_what_the_sender_and_the_neighbour_saw(self, tmp_path: Path) -> None:
         path = tmp_path / "hostile.json"
