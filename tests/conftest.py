@@ -1,13 +1,13 @@
 """The databases that roost supports, as fixtures; and marks that say what each test needs."""
 
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support import certificate_authorities
+from tests.support import certificate_authorities, server_sampling
 from tests.support.database_servers import DATABASES, SERVERS, MariaDB, PostgreSQL
 from tests.support.synchronised_databases import DatabaseFiles, ServerDatabases
 
@@ -50,6 +50,10 @@ FIXTURE_MARKS = {
 # Fixtures with a parameter that names the kind of database.
 DATABASE_FIXTURES = ("database", "database_url", "every_subject", "subject", "synchronised_url")
 
+# Folders with many tests for every database. In CI each of these tests runs on SQLite and on one of
+# the servers, which gets a half of them; the mark "long" is on the other half.
+SAMPLED = ("concurrency", "generated", "health", "store")
+
 START_EVENTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")
 
 
@@ -61,6 +65,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--fast",
         action="store_true",
         help=f"leave out the tests that are marked {', '.join(LEFT_OUT)}",
+    )
+    parser.addoption(
+        "--short",
+        action="store_true",
+        help="leave out the tests that are marked long, as CI does",
     )
 
 
@@ -78,11 +87,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 # Before the selection by -m, which sees the marks that were given while collecting.
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--fast"):
-        return
-    left_out = [item for item in items if is_marked(item, *LEFT_OUT)]
+    candidates = [item for item in items if is_below(item, SAMPLED)]
+    for item in server_sampling.on_the_other_server(candidates, DATABASE_FIXTURES):
+        item.add_marker("long")
+    marks = {"--fast": (*LEFT_OUT, "long"), "--short": ("long",)}
+    names = [name for option in marks if config.getoption(option) for name in marks[option]]
+    left_out = [item for item in items if is_marked(item, *names)]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not is_marked(item, *LEFT_OUT)]
+    items[:] = [item for item in items if not is_marked(item, *names)]
 
 
 def relative(path: Path) -> str:
@@ -93,6 +105,10 @@ def relative(path: Path) -> str:
 
 def is_marked(item: pytest.Item, *names: str) -> bool:
     return any(item.get_closest_marker(name) for name in names)
+
+
+def is_below(item: pytest.Item, paths: Sequence[str]) -> bool:
+    return any(relative(path) in paths for path in item.path.parents)
 
 
 def marks_of(item: pytest.Item) -> set[str]:

@@ -2,8 +2,9 @@
 
     python -m tests.agent.claiming URL ROOT_UUID RATE
 
-It runs until its standard input ends, and then prints a line of JSON. It is a process of its own,
-so that it does not share Python's lock with the agent under test.
+It prints an empty line after the first claim, runs until its standard input ends, and prints a line
+of JSON then. It is a process of its own, so that it does not share Python's lock with the agent
+under test.
 """
 
 import json
@@ -71,6 +72,8 @@ def run(url: str, root: str, rate: float, stop: threading.Event) -> dict[str, An
                 return
             threads[number].act()
             count += 1
+            if (number, count) == (0, 1):
+                print(flush=True)
 
     running = [threading.Thread(target=keep_claiming, args=[each]) for each in range(THREADS)]
     for thread in running:

@@ -68,6 +68,9 @@ def others_claiming(url: str, root: str) -> Iterator[dict[str, Any]]:
     )
     seen: dict[str, Any] = {}
     try:
+        # On a busy machine the reshape would be over before the first claim.
+        assert process.stdout is not None
+        assert process.stdout.readline() == "\n"
         yield seen
         output, _ = process.communicate(timeout=60)
         seen.update(json.loads(output))

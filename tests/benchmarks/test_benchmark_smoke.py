@@ -1,4 +1,7 @@
-"""The benchmark runs end to end on a tiny cloud and reports every row. No times are asserted."""
+"""The benchmark runs end to end on a tiny cloud and reports every row. No times are asserted.
+
+CI runs the part that compares the services, and the report; the long form runs all parts.
+"""
 
 import subprocess
 import sys
@@ -6,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from benchmarks.contention import CLIENTS
 from benchmarks.extensions import CASES as EXTENSION_CASES
@@ -57,6 +61,7 @@ class TestOneDataset:
             assert title in printed
 
 
+@pytest.mark.long
 class TestGrowth:
     def test_has_a_point_for_each_size(self, tmp_path: Path) -> None:
         sizes = ("--growth", "--hosts", "5", "--hosts", "20")
@@ -66,6 +71,7 @@ class TestGrowth:
         assert all(point["memory_resident"] > 0 for point in saved["growth"])
 
 
+@pytest.mark.long
 class TestContention:
     def test_has_a_point_for_each_number_of_clients(self, tmp_path: Path) -> None:
         printed, saved = benchmark(tmp_path, "--no-worlds", "--no-growth", "--database", "sqlite")
@@ -78,6 +84,7 @@ class TestContention:
         assert "as clients are added" in printed
 
 
+@pytest.mark.long
 class TestExtensions:
     def test_has_a_row_for_each_case(self, tmp_path: Path) -> None:
         nothing_else = ("--no-worlds", "--no-growth", "--no-crowd", "--database", "sqlite")
@@ -88,6 +95,7 @@ class TestExtensions:
         assert "Beyond the API" in printed
 
 
+@pytest.mark.long
 class TestBulkReads:
     def test_both_services_are_read_as_a_whole_and_say_the_same(self, tmp_path: Path) -> None:
         nothing_else = ("--no-worlds", "--no-growth", "--no-crowd", "--database", "sqlite")
@@ -105,6 +113,7 @@ class TestBulkReads:
         assert "reference: everything" in printed
 
 
+@pytest.mark.long
 class TestConsole:
     def test_says_how_evenly_the_heat_map_moves(self, tmp_path: Path) -> None:
         chromium.find()
@@ -117,6 +126,7 @@ class TestConsole:
         assert "The console, 200 hosts" in printed
 
 
+@pytest.mark.long
 class TestHostile:
     def test_says_what_the_sender_and_the_neighbour_saw(self, tmp_path: Path) -> None:
         path = tmp_path / "hostile.json"

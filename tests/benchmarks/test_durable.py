@@ -178,6 +178,7 @@ class TestMillion:
         assert any("held but not answered" in finding for finding in findings)
         assert any("usages differ" in finding for finding in findings)
 
+    @pytest.mark.long
     def test_a_consumer_that_was_lost_is_found(self, cloud: Cloud) -> None:
         said = place_jobs(cloud, PLAN, 2, quiet).said
         with changed_tables(
@@ -199,11 +200,13 @@ class TestMillion:
             [finding] = compare_usages(cloud.service, engine)
         assert finding.startswith("1 usages differ")
 
+    @pytest.mark.long
     def test_jobs_that_do_not_fit_are_reported(self, cloud: Cloud) -> None:
         result = measure_million(cloud, JobPlan(jobs=1, consumers=200), 1, quiet)
         assert result.failed == 1
         assert "1 jobs were not placed" in result.findings[0]
 
+    @pytest.mark.long
     def test_the_command_prints_one_line(self, tmp_path: Path) -> None:
         path = tmp_path / "million.json"
         small = ("--hosts", "10", "--jobs", "4", "--consumers", "5", "--workers", "1", "--quick")
@@ -216,6 +219,7 @@ class TestMillion:
 
 
 class TestDurable:
+    @pytest.mark.long
     def test_has_a_row_for_each_case_and_documents_it(self, tmp_path: Path) -> None:
         path = tmp_path / "durable.json"
         small = ("--hosts", "10", "--jobs", "2", "--consumers", "5", "--seconds", "0.3")

@@ -16,6 +16,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.support.database_servers import free_port
+from tests.support.forked_process import run
 from tests.support.headers import HEADERS
 from tests.support.roost_server import RoostServer, command
 
@@ -28,15 +29,7 @@ def roost(
     *arguments: str, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command until it ends."""
-    return subprocess.run(
-        command(*arguments),
-        env={**os.environ, **(environment or {})},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX,
-        check=False,
-    )
+    return run(*arguments, environment=environment, timeout=SECONDS_MAX)
 
 
 def assert_refused(done: subprocess.CompletedProcess[str], *, naming: str) -> None:
@@ -55,7 +48,7 @@ def sqlite_url(tmp_path: Path) -> str:
 
 class TestServe:
     def test_reports_its_address_and_its_database(self, sqlite_url: str, tmp_path: Path) -> None:
-        with RoostServer(sqlite_url, tmp_path) as server:
+        with RoostServer(sqlite_url, tmp_path, program=command()) as server:
             assert server.url in server.output
             assert str(tmp_path / "roost.db") in server.output
 
@@ -93,7 +86,7 @@ class TestServe:
             f"content-length: {len(body)}\r\n"
             "\r\n"
         ).encode()
-        with RoostServer(sqlite_url, tmp_path) as server:
+        with RoostServer(sqlite_url, tmp_path, program=command()) as server:
             address = ("127.0.0.1", server.port)
             with closing(socket.create_connection(address, SECONDS_MAX)) as connection:
                 connection.sendall(head + body[:5])
@@ -106,7 +99,7 @@ class TestServe:
             assert answer.startswith(b"HTTP/1.1 200 ")
             assert b'"slow"' in answer
             assert server.process.wait(SECONDS_MAX) == 0
-        with RoostServer(sqlite_url, tmp_path) as server:
+        with RoostServer(sqlite_url, tmp_path, program=command()) as server:
             assert provider_names(server) == ["slow"]
 
     def test_ctrl_c_stops_the_parent_and_its_workers(self, sqlite_url: str, tmp_path: Path) -> None:
@@ -221,7 +214,8 @@ class TestCommands:
     def test_the_installed_program_is_the_same_as_the_module(self) -> None:
         program = Path(sys.executable).parent / "roost"
         done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-        assert done.stdout == roost("--version").stdout
+        module = subprocess.run(command("--version"), capture_output=True, text=True, check=True)
+        assert done.stdout == module.stdout
 
     @pytest.mark.parametrize(
         "arguments", [["--nonsense"], ["serve", "--nonsense"], ["nonsense"]], ids=" ".join

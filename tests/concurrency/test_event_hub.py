@@ -23,6 +23,7 @@ from roost.service.service import Roost
 from roost.service.watcher import EventFilter
 from roost.store.feed.positions import FeedPosition
 from tests.concurrency.races import add_provider, claim, put, run_concurrently
+from tests.support.long_form import choose
 from tests.support.names import uid
 from tests.support.watchers import ALL, Recorder, await_events, wait_until
 
@@ -59,6 +60,11 @@ def by_provider(shown: list[Any]) -> dict[str | None, tuple[list[int], Counter[b
     return {provider: (generations[provider], told) for provider, told in counts.items()}
 
 
+# Of each of two processes; and how many begin to watch meanwhile.
+WRITES = choose(short=20, long=40)
+WATCHERS = choose(short=30, long=60)
+
+
 def test_watchers_that_join_meanwhile_see_each_event_once(
     open_roost: OpenRoost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,7 +78,7 @@ def test_watchers_that_join_meanwhile_see_each_event_once(
     recorders: list[tuple[FeedPosition, Recorder]] = []
 
     def keep_writing(number: int, writer: Roost) -> None:
-        for turn in range(40):
+        for turn in range(WRITES):
             name = f"{number}-{turn}"
             held = {"ab"[turn % 2]: {"VCPU": 1}}
             if turn % 3 == 0:
@@ -91,7 +97,7 @@ def test_watchers_that_join_meanwhile_see_each_event_once(
                 )
 
     def keep_joining() -> None:
-        for turn in range(60):
+        for turn in range(WATCHERS):
             positions.append(current_position(watching))
             position = choice.choice(positions)
             recorder = Recorder(watching, position, FILTERS[turn % len(FILTERS)])

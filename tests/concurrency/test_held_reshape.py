@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from roost.client import Client, Consumer, HoldTooSoon, Inventory, Provider, ProviderInventories
+from tests.support.long_form import choose
 from tests.support.roost_server import RoostServer
 
 pytestmark = pytest.mark.process
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.process
 CONSUMERS = 60
 CHILDREN = 8
 CLAIMERS = 6
-RESHAPES = 3
+RESHAPES = choose(short=2, long=3)
 
 
 @pytest.fixture

@@ -17,10 +17,11 @@ import sqlalchemy as sa
 from tests.deployment.uwsgi_server import PREFIX, UwsgiServer
 from tests.support.claimers import HEADERS, Claimers, add_hosts, check_tables
 from tests.support.database_servers import PostgreSQL
+from tests.support.long_form import choose
 from tests.support.roost_server import command
 
 CLIENTS = 6
-WRITES = 150
+WRITES = choose(short=60, long=150)
 STOP_SECONDS_MAX = 45
 
 

@@ -81,18 +81,19 @@ def claims_shared_transactions(summary: dict[str, Any]) -> bool:
     return summary["batches"]["commits of several"] > 0 and summary["batches"]["at-once"] > 0
 
 
+# In CI one defect for each kind of fault, and one without.
 @pytest.mark.parametrize(
     ("broken", "only"),
     [
         ("guard", None),
         ("feed", "commit_late"),
-        ("commit", "cut_after_commit"),
-        ("batch-guard", "slow_wire"),
+        pytest.param("commit", "cut_after_commit", marks=pytest.mark.long),
+        pytest.param("batch-guard", "slow_wire", marks=pytest.mark.long),
         ("batch-commit", "cut_after_commit"),
         ("dropped-claim", "slow_wire"),
         ("early-answer", "die_at_commit"),
-        ("loser", "slow_wire"),
-        ("sum", "slow_wire"),
+        pytest.param("loser", "slow_wire", marks=pytest.mark.long),
+        pytest.param("sum", "slow_wire", marks=pytest.mark.long),
     ],
 )
 def test_a_defect_is_noticed(broken: str, only: str | None, postgresql_database: Database) -> None:

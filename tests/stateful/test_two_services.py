@@ -48,6 +48,7 @@ from tests.stateful.bulk_reads import BulkReads
 from tests.stateful.consumer_reads import ConsumerReads
 from tests.stateful.model_world import CLASSES, TRAITS, ModelWorld, Refused
 from tests.support import tables
+from tests.support.long_form import choose
 from tests.support.synchronised_databases import synchronise
 
 PROVIDERS = [str(uuid.UUID(int=number)) for number in range(1, 7)]
@@ -402,7 +403,10 @@ class TwoServices(BulkReads, ConsumerReads):
         return inventories, consumers
 
 
-STEPS = {"sqlite": (60, 40), "postgresql": (12, 40), "mariadb": (12, 40)}
+STEPS = choose(
+    short={"sqlite": (12, 40), "postgresql": (4, 40), "mariadb": (4, 40)},
+    long={"sqlite": (60, 40), "postgresql": (12, 40), "mariadb": (12, 40)},
+)
 
 
 def test_two_services_behave_like_the_model(

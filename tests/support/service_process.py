@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, BinaryIO, Protocol, Self
 
 import httpx
 
@@ -21,6 +21,26 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+class Process(Protocol):
+    """What tests use of a `subprocess.Popen`."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def returncode(self) -> int | Any: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def send_signal(self, number: int, /) -> None: ...
+
+    def terminate(self) -> None: ...
+
+    def kill(self) -> None: ...
 
 
 class ServiceProcess:
@@ -49,21 +69,24 @@ class ServiceProcess:
 
     def __enter__(self) -> Self:
         with self.output_path.open("wb") as output:
-            self.process = subprocess.Popen(
-                self._command,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                # A Ctrl-C in the terminal is for pytest, which then stops the service itself.
-                start_new_session=True,
-            )
+            self.process = self._start(output)
         try:
             self._wait_until_ready()
         except BaseException:
             self.stop()
             raise
         return self
+
+    def _start(self, output: BinaryIO) -> "Process":
+        return subprocess.Popen(
+            self._command,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # A Ctrl-C in the terminal is for pytest, which then stops the service itself.
+            start_new_session=True,
+        )
 
     def __exit__(
         self,

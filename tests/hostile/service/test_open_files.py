@@ -9,8 +9,7 @@ import pytest
 
 from roost.server import connections
 from tests.hostile.service import raw_http
-from tests.support import roost_server
-from tests.support.roost_server import RoostServer
+from tests.support.roost_server import RoostServer, command
 
 FILES = 300
 
@@ -25,14 +24,10 @@ def test_connections_leave_open_files(
     assert connections.connections_max() == expected
 
 
-def test_a_client_is_served_beside_many_that_only_connect(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command = roost_server.command
-    limited = ["bash", "-c", f'ulimit -n {FILES}; exec "$0" "$@"']
-    monkeypatch.setattr(roost_server, "command", lambda *words: [*limited, *command(*words)])
+def test_a_client_is_served_beside_many_that_only_connect(tmp_path: Path) -> None:
+    limited = ["bash", "-c", f'ulimit -n {FILES}; exec "$0" "$@"', *command()]
     with (
-        RoostServer(f"sqlite:///{tmp_path / 'roost.db'}", tmp_path) as server,
+        RoostServer(f"sqlite:///{tmp_path / 'roost.db'}", tmp_path, program=limited) as server,
         httpx.Client(base_url=server.url, headers={"x-auth-token": "admin"}) as client,
         ExitStack() as stack,
     ):

@@ -230,12 +230,12 @@ class TestOtherSignals:
 
     def test_sigterm_to_the_whole_group_stops_once(self, tmp_path: Path) -> None:
         """As systemd does it with KillMode=control-group: workers hear of it twice."""
-        with RoostServer(f"sqlite:///{tmp_path}/roost.db", tmp_path) as server:
+        with RoostServer(f"sqlite:///{tmp_path}/roost.db", tmp_path, program=command()) as server:
             os.killpg(server.process.pid, signal.SIGTERM)
             assert server.process.wait(SECONDS_MAX) == 0
             assert "killed" not in server.output
 
     def test_a_terminal_that_is_closed_stops_it(self, tmp_path: Path) -> None:
-        with RoostServer(f"sqlite:///{tmp_path}/roost.db", tmp_path) as server:
+        with RoostServer(f"sqlite:///{tmp_path}/roost.db", tmp_path, program=command()) as server:
             os.killpg(server.process.pid, signal.SIGHUP)
             assert server.process.wait(SECONDS_MAX) == 0

@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from nova.compute import provider_tree
 
 from roost.agent.provider_tree import ProviderTree
+from tests.support.long_form import choose
 from tests.support.names import uid
 
 PROVIDERS = st.sampled_from([f"provider-{number}" for number in range(4)])
@@ -170,4 +171,6 @@ class Trees(RuleBasedStateMachine):
 
 
 Comparison: type[unittest.TestCase] = Trees.TestCase
-Comparison.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+Comparison.settings = settings(
+    max_examples=choose(short=20, long=60), stateful_step_count=30, deadline=None
+)
