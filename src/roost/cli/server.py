@@ -1,5 +1,6 @@
 """The HTTP server behind `roost serve`."""
 
+import errno
 import functools
 import logging
 import shlex
@@ -84,7 +85,9 @@ def _refused_address(host: str, port: int) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise Failure(f"cannot listen on {_address(host, port)}: {error.strerror}") from error
+        taken = error.errno == errno.EADDRINUSE
+        hint = "; choose another port with --port" if taken else ""
+        raise Failure(f"cannot listen on {_address(host, port)}: {error.strerror}{hint}") from error
 
 
 def _print_banner(host: str, port: int, settings: Settings) -> None:

@@ -286,3 +286,20 @@ class TestAddress:
         assert done.returncode == 1
         [line] = done.stderr.splitlines()
         assert line.startswith(f"roost: cannot listen on {host}:8778: {reason}")
+
+    def test_one_that_is_taken_is_one_line_that_says_what_to_do(self, tmp_path: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            database = f"sqlite:///{tmp_path}/roost.db"
+            done = subprocess.run(
+                command("serve", "--port", str(port), "--database", database),
+                capture_output=True,
+                text=True,
+                timeout=SECONDS_MAX,
+                check=False,
+            )
+        assert done.returncode == 1
+        assert done.stderr.splitlines() == [
+            f"roost: cannot listen on 127.0.0.1:{port}: Address already in use; "
+            "choose another port with --port"
+        ]
