@@ -2,10 +2,15 @@
 
 import asyncio
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+import pytest
+
 from roost.api.http.messages import Environ, StartResponse
+from roost.errors import RoostError
+from roost.server import answer as answer_module
+from roost.server.answer import PIECES_AT_ONCE
 from roost.server.front import Front
 from roost.server.request_body import USUAL_BYTES_MAX
 from roost.settings import Settings
@@ -64,14 +69,21 @@ def scope(method: str, path: str = "/", length: int | None = None) -> dict[str, 
     }
 
 
+def pieces(count: bytes) -> Iterator[bytes]:
+    yield b"0"
+    if count == b"broken":
+        raise RoostError("half of it is lost")
+    yield from (str(number).encode() for number in range(1, int(count)))
+
+
 def application(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
     body = environ["PATH_INFO"].encode() + environ["wsgi.input"].read()
     if body == b"/wait":
         WAITING.set()
         GO.wait(SECONDS_MAX)
-    if body == b"/pieces":
+    if body.startswith(b"/pieces/"):
         start_response("200 OK", [("content-type", "text/plain")])
-        return iter([b"one", b"two"])
+        return pieces(body.removeprefix(b"/pieces/"))
     start_response("200 OK", [("content-length", str(len(body)))])
     return [body]
 
@@ -163,14 +175,64 @@ def test_a_thread_of_the_server_is_always_free() -> None:
     asyncio.run(test())
 
 
-def test_the_event_loop_sends_what_is_made_in_pieces() -> None:
+async def answered(client: Client) -> bytes:
+    async with asyncio.timeout(SECONDS_MAX):
+        while not client.answered.is_set():
+            await asyncio.sleep(0.001)
+    return b"".join(each["body"] for each in client.messages if "body" in each)
+
+
+def test_the_thread_sends_pieces_that_the_client_takes() -> None:
     async def test() -> None:
         front, client = await running_front(), Client()
-        assert front.begin(scope("GET", "/pieces"), client.receive, client.send)
-        async with asyncio.timeout(SECONDS_MAX):
-            while not client.answered.is_set():
-                await asyncio.sleep(0.01)
-        bodies = [each["body"] for each in client.messages if "body" in each]
-        assert b"".join(bodies) == b"onetwo"
+        assert front.begin(scope("GET", "/pieces/3"), client.receive, client.send)
+        # In this thread, so it is over.
+        assert client.answered.is_set()
+        assert await answered(client) == b"012"
 
     asyncio.run(test())
+
+
+def test_the_event_loop_sends_the_rest_of_many_pieces() -> None:
+    async def test() -> None:
+        front, client = await running_front(), Client()
+        count = PIECES_AT_ONCE + 2
+        assert front.begin(scope("GET", f"/pieces/{count}"), client.receive, client.send)
+        assert not client.answered.is_set()
+        assert await answered(client) == "".join(map(str, range(count))).encode()
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize("taken", range(1, 4))
+def test_the_event_loop_waits_for_a_client_that_does_not_take_a_piece(taken: int) -> None:
+    class SlowClient(Client):
+        def send(self, message: dict[str, Any]) -> Any:
+            done = super().send(message)
+            if len(self.messages) == 1 + taken:
+                self.is_asked = asyncio.get_running_loop().create_future()
+                return self.is_asked
+            return done
+
+    async def test() -> None:
+        front, client = await running_front(), SlowClient()
+        assert front.begin(scope("GET", "/pieces/3"), client.receive, client.send)
+        await asyncio.sleep(0.02)
+        assert len(client.messages) == 1 + taken
+        client.is_asked.set_result(None)
+        assert await answered(client) == b"012"
+
+    asyncio.run(test())
+
+
+def test_an_answer_that_breaks_off_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut: list[object] = []
+    monkeypatch.setattr(answer_module, "cut_off", cut.append)
+
+    async def test() -> None:
+        front, client = await running_front(), Client()
+        assert front.begin(scope("GET", "/pieces/broken"), client.receive, client.send)
+        assert await answered(client) == b"0"
+
+    asyncio.run(test())
+    assert cut == [("127.0.0.1", "1")]

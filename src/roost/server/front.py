@@ -27,18 +27,11 @@ from roost.api.http.request_middleware import has_prefix
 from roost.api.routes import bounds
 from roost.console import paths as console_paths
 from roost.server import turns
-from roost.server.answer import (
-    BegunPieces,
-    Sender,
-    Stream,
-    Unread,
-    begin_pieces,
-    send_pieces,
-    until_gone,
-)
+from roost.server.answer import BegunPieces, Stream, begin_pieces, until_gone
 from roost.server.environ import Scope, make_environ
 from roost.server.front_request import FinishedRequests, FrontRequest
 from roost.server.lanes import Lanes
+from roost.server.long_answers import LongAnswers
 from roost.server.request_body import (
     BodyReader,
     Disconnected,
@@ -55,12 +48,6 @@ from roost.settings import Settings
 # How long a thread may keep the interpreter while others want it. A request waits for it several
 # times, so Python's default of 5 ms adds up.
 SWITCH_SECONDS = 0.0005
-# How long watches have for their last words when the process stops. The hub that has them usually
-# needs milliseconds; it needs longer if the database does not answer.
-LAST_WORDS_SECONDS = 0.25
-
-_Work = Callable[[], Any]
-
 # Keystone's middleware knows both names.
 _TOKENS = ("HTTP_X_AUTH_TOKEN", "HTTP_X_STORAGE_TOKEN")
 
@@ -89,7 +76,7 @@ class Front:
             raise NotImplementedError(scope["type"])
         if self._running is None:
             self._running = _Running(self._application, self._settings, self._threads)
-            self._running.watch_for(self._stopping)
+            self._running.long_answers.watch_for(self._stopping)
         await self._running.answer(scope, receive, send)
 
     def begin(self, scope: Scope, receive: Receive, send: Send) -> bool:
@@ -116,27 +103,10 @@ class _Running:
         self._probes = Lanes(1, "probes")
         self._finished = FinishedRequests(self._loop)
         self._room = PiecesRoom()
-        self._streams: set[Stream] = set()
+        self.long_answers = LongAnswers(self._loop, self._lanes)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._unread = Unread()
-        self._is_stopping = False
         self._is_frozen = False
         sys.setswitchinterval(SWITCH_SECONDS)
-
-    def watch_for(self, stopping: threading.Event) -> None:
-        """End all streams once `stopping` is set."""
-
-        def wait() -> None:
-            stopping.wait()
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._end_streams)
-
-        threading.Thread(target=wait, name="end streams", daemon=True).start()
-
-    def _end_streams(self) -> None:
-        self._is_stopping = True
-        for stream in self._streams:
-            self._loop.call_later(LAST_WORDS_SECONDS, stream.end)
 
     # -----------------------------------------------------------------------------------------
     # A request
@@ -204,7 +174,7 @@ class _Running:
         stream: Stream | None,
         begun: BegunPieces | None,
     ) -> None:
-        await self._send_long(request, call, stream, begun)
+        await self.long_answers.send(request, call, stream, begun)
         await self._wait_and_repeat(request, call.waiting)
 
     def _path(self, environ: Environ) -> str:
@@ -260,7 +230,7 @@ class _Running:
                 self._loop.call_soon_threadsafe(done.set_result, stream)
 
         self._add(request, call, then)
-        await self._send_long(request, call, await done)
+        await self.long_answers.send(request, call, await done)
         return call.waiting
 
     def _add(
@@ -286,8 +256,7 @@ class _Running:
         def work() -> None:
             call.run(self._application)
             if call.watch is not None:
-                streams.append(Stream(call, self._loop, self._unread))
-                streams[0].start()
+                streams.append(self.long_answers.begin_stream(call))
 
         return work, lambda: then(streams[0] if streams else None)
 
@@ -313,60 +282,6 @@ class _Running:
         if path == probes.LIVEZ:
             return self._alive
         return self._probes if path in probes.OPEN_PATHS else self._lanes
-
-    async def _in_thread(self, work: _Work, context: Context) -> Any:
-        done = self._loop.create_future()
-        outcome: list[Any] = []
-
-        def run() -> None:
-            try:
-                outcome.append(work())
-            except Exception as error:
-                outcome.append(error)
-
-        def then() -> None:
-            self._loop.call_soon_threadsafe(done.set_result, None)
-
-        self._lanes.add(run, context, then, may_take_long=True)
-        await done
-        if isinstance(outcome[0], Exception):
-            raise outcome[0]
-        return outcome[0]
-
-    # -----------------------------------------------------------------------------------------
-    # Long answers
-
-    async def _send_long(
-        self,
-        request: FrontRequest,
-        call: WsgiCall,
-        stream: Stream | None,
-        begun: BegunPieces | None = None,
-    ) -> None:
-        sender_of = functools.partial(
-            Sender, request.send, request.receive, request.scope["client"]
-        )
-        if stream is not None:
-            await self._send_stream(stream, sender_of())
-        elif call.pieces is not None:
-            try:
-                await send_pieces(
-                    sender_of(),
-                    call,
-                    lambda: self._in_thread(call.next_piece, request.context),
-                    begun,
-                )
-            finally:
-                await self._in_thread(call.close, request.context)
-
-    async def _send_stream(self, stream: Stream, sender: Sender) -> None:
-        self._streams.add(stream)
-        if self._is_stopping:
-            self._loop.call_later(LAST_WORDS_SECONDS, stream.end)
-        try:
-            await stream.send_to(sender)
-        finally:
-            self._streams.discard(stream)
 
     def _send_at_once(self, call: WsgiCall, send: Send) -> None:
         # granian does this when it is called, in whatever thread; to await it would mean nothing.

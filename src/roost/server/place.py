@@ -1,12 +1,9 @@
 """The place of a request among those that are worked on at the same time."""
 
 import time
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from roost.server.turns import NOBODY, Sender
-
-if TYPE_CHECKING:
-    from roost.server.lanes import Lanes
+from roost.server.turns import NOBODY, Sender, Turns
 
 # How much processor time makes a request a long one, and how much if others wait for its place.
 LONG_SECONDS = 0.01
@@ -17,10 +14,34 @@ TURN_SECONDS = 0.02
 REST_SECONDS = 0.0002
 
 
+class Places(Protocol):
+    """All places, of which one is a request's."""
+
+    turns: Turns  # of long requests
+
+    @property
+    def places(self) -> "tuple[Place, ...]":
+        """Those of the requests that are not long, and free ones."""
+
+    @property
+    def has_short_requests(self) -> bool:
+        """Whether any of them is being worked on."""
+
+    @property
+    def short_seconds_max(self) -> float:
+        """How much processor time a request may have before it has to leave its place."""
+
+    def go_long(self, place: "Place") -> None:
+        """Leave the place to another thread, and take turns with other long requests."""
+
+    def lend(self, place: "Place") -> None:
+        """Leave the place to another thread if no other is free."""
+
+
 class Place:
     """The place of one thread, of a guest, or of a long or late request beside the places."""
 
-    def __init__(self, lanes: "Lanes", *, is_guest: bool = False) -> None:
+    def __init__(self, lanes: Places, *, is_guest: bool = False) -> None:
         self.is_guest = is_guest
         self.is_kept = True
         self.is_working = False
