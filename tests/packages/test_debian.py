@@ -119,7 +119,7 @@ class Service(ServiceProcess):
         ]
         super().__init__(
             root.command("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *words),
-            environment={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", **variables},
+            environment={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", **variables},
             output_path=folder / "service.log",
             is_ready=lambda: httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200,
         )
