@@ -44,9 +44,16 @@ class TreesFound(NamedTuple):
         return self._replace(
             roots=self.roots[some],
             ends=self.ends[some],
-            begins=[each[some] for each in self.begins],
-            counts=[each[some] for each in self.counts],
+            begins=_those(self.begins, some),
+            counts=_those(self.counts, some),
         )
+
+
+def _those(columns: Sequence[Integers], some: Integers) -> list[Integers]:
+    """Some numbers of each column. Slots that ask for the same still have one column in common."""
+    by_id = {id(each): each for each in columns}
+    taken = {key: each[some] for key, each in by_id.items()}
+    return [taken[id(each)] for each in columns]
 
 
 class TreeOptions:
