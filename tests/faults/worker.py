@@ -92,7 +92,12 @@ def install_batch_fault_point(point: FaultPoint) -> None:
             original(connection, [*rows, Write(f"DO SLEEP({LATE_SECONDS})"), commit])
         else:
             connection.exec_driver_sql("BEGIN")
-            original(connection, writes)
+            try:
+                original(connection, writes)
+            except BaseException:
+                # It fails as a whole, and whoever sent it knows of no transaction around it.
+                connection.exec_driver_sql("ROLLBACK")
+                raise
             time.sleep(LATE_SECONDS)
             connection.exec_driver_sql("COMMIT")
 
