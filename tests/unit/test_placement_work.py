@@ -12,8 +12,10 @@ from roost.errors import NoCandidates
 from roost.model import SHARING_TRAIT, Inventory, NewConsumer
 from roost.operations.placing import assignment, candidates
 from roost.operations.placing.candidates import PlacementRequest, choose_candidates
+from roost.operations.placing.options import OPTIONS_AT_LAST
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup
-from roost.search.budget import Budget
+from roost.search.answer import Answer
+from roost.search.budget import Budget, GaveUp
 from roost.search.find import find
 from roost.search.index.index import Index
 from roost.search.tree_options import RANGE_MIN, ROWS_PER_CANDIDATE
@@ -98,6 +100,24 @@ def test_pack_needs_few_candidates():
     choose(index, request)
     chosen = choose(index, request, budget=budget)
     assert sorted(Counter(hosts_of(chosen)).values()) == [4, *[8] * 12]
+
+
+def test_another_attempt_that_runs_out_of_time_chooses_among_what_is_left(monkeypatch):
+    """It has shuffled more candidates than it can consider."""
+    original, budgets = Answer.taken, []
+
+    def taken(answer, budget):
+        budgets.append(budget)
+        if len(budgets) == 1:
+            raise GaveUp
+        return original(answer, budget)
+
+    monkeypatch.setattr(Answer, "taken", taken)
+    index = flat_hosts(10 * OPTIONS_AT_LAST, vcpus=1)
+    chosen = choose(index, request_of(OPTIONS_AT_LAST // 2), attempt=1)
+    assert len(budgets) == 2
+    # Each has room for one.
+    assert len(set(hosts_of(chosen))) == OPTIONS_AT_LAST // 2
 
 
 def test_requests_without_an_order_begin_anywhere():

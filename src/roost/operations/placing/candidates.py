@@ -213,7 +213,9 @@ class _Found:
         options = options_of(self._index, self.answer, self._budget)
         if self._shuffled is None:
             return options
-        return options.in_order(self._shuffled[self._shuffled < options.option_count])
+        # If the budget was used up, only the first candidates of the answer are left.
+        self._shuffled = self._shuffled[self._shuffled < options.option_count]
+        return options.in_order(self._shuffled)
 
     def candidates(self, numbers: Sequence[int]) -> Sequence[Candidate]:
         """Those with these numbers."""
