@@ -114,10 +114,10 @@ def test_another_attempt_that_runs_out_of_time_chooses_among_what_is_left(monkey
 
     monkeypatch.setattr(Answer, "taken", taken)
     index = flat_hosts(10 * OPTIONS_AT_LAST, vcpus=1)
-    chosen = choose(index, request_of(OPTIONS_AT_LAST // 2), attempt=1)
+    chosen = choose(index, request_of(OPTIONS_AT_LAST), attempt=1)
     assert len(budgets) == 2
     # Each has room for one.
-    assert len(set(hosts_of(chosen))) == OPTIONS_AT_LAST // 2
+    assert len(set(hosts_of(chosen))) == OPTIONS_AT_LAST
 
 
 def test_requests_without_an_order_begin_anywhere():
