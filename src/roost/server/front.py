@@ -137,7 +137,7 @@ class _Running:
                 environ["wsgi.input"] = io.BytesIO(body)
             request = FrontRequest(environ, path, Context(), receive, send, scope)
             call = WsgiCall(environ, self._room)
-            work, then = self._steps(request, call, functools.partial(self._finish, request, call))
+            work, then = self._steps(call, functools.partial(self._finish, request, call))
             if place is None:
                 lanes.add(work, request.context, then, sender=sender, may_take_long=may_take_long)
             else:
@@ -238,7 +238,7 @@ class _Running:
     ) -> None:
         """Let a thread call the application, and then do what follows."""
         environ, path = request.environ, request.path
-        work, follow = self._steps(request, call, then)
+        work, follow = self._steps(call, then)
         self._lane(path).add(
             work,
             request.context,
@@ -248,9 +248,9 @@ class _Running:
         )
 
     def _steps(
-        self, request: FrontRequest, call: WsgiCall, then: Callable[[Stream | None], None]
+        self, call: WsgiCall, then: Callable[[Stream | None], None]
     ) -> tuple[turns.Work, turns.Work]:
-        """What calls the application in the context of a request, and what follows after it."""
+        """What calls the application, and what follows outside of the request's context."""
         streams: list[Stream] = []
 
         def work() -> None:
