@@ -2,17 +2,18 @@
 
 import asyncio
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
 import pytest
 
 from roost.api.http.messages import Environ, StartResponse
+from roost.api.http_error import HttpError
 from roost.errors import RoostError
 from roost.server import answer as answer_module
 from roost.server.answer import PIECES_AT_ONCE
 from roost.server.front import Front
-from roost.server.request_body import USUAL_BYTES_MAX
+from roost.server.request_body import AT_ONCE_BYTES_MAX, AT_ONCE_SECONDS_MAX
 from roost.settings import Settings
 
 SECONDS_MAX = 30
@@ -77,7 +78,11 @@ def pieces(count: bytes) -> Iterator[bytes]:
 
 
 def application(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-    body = environ["PATH_INFO"].encode() + environ["wsgi.input"].read()
+    try:
+        body = environ["PATH_INFO"].encode() + environ["wsgi.input"].read()
+    except HttpError as error:
+        start_response(f"{error.status} ", [])
+        return []
     if body == b"/wait":
         WAITING.set()
         GO.wait(SECONDS_MAX)
@@ -88,8 +93,8 @@ def application(environ: Environ, start_response: StartResponse) -> Iterable[byt
     return [body]
 
 
-async def running_front() -> Front:
-    front = Front(application, Settings(), threads=1, stopping=threading.Event())
+async def running_front(settings: Settings | None = None) -> Front:
+    front = Front(application, settings or Settings(), threads=1, stopping=threading.Event())
     # The event loop is known with the first request.
     assert not front.begin(scope("GET"), Client().receive, Client().send)
     client = Client()
@@ -120,6 +125,96 @@ def test_nor_does_one_whose_body_is_here() -> None:
     asyncio.run(test())
 
 
+class Arriving:
+    """What granian gives if nothing is here yet. It calls back in the thread that receives."""
+
+    def __init__(self) -> None:
+        self._message: dict[str, Any] | None = None
+        self._callbacks: list[Any] = []
+        # Whether it arrives between the question and the callback that is added then.
+        self.arrives_in_between = False
+
+    def done(self) -> bool:
+        return self._message is not None
+
+    def result(self) -> dict[str, Any]:
+        assert self._message is not None
+        return self._message
+
+    def add_done_callback(self, callback: Any, context: Any = None) -> None:
+        if self.arrives_in_between:
+            self.arrive(b"body")
+            # granian would call the event loop, too.
+            callback(self)
+        else:
+            self._callbacks = [callback]
+
+    def arrive(self, body: bytes) -> None:
+        self._message = {"type": "http.request", "body": body, "more_body": True}
+        for callback in self._callbacks:
+            callback(self)
+
+    def __await__(self) -> Generator[None, None, dict[str, Any]]:
+        while self._message is None:
+            yield
+        return self._message
+
+
+def test_the_thread_that_receives_a_body_goes_on() -> None:
+    async def test() -> None:
+        front, client, arriving = await running_front(), Client(), Arriving()
+        assert front.begin(scope("PUT", "/one", 4), lambda: arriving, client.send)
+        assert not client.messages
+        thread = threading.Thread(target=arriving.arrive, args=[b"body"])
+        thread.start()
+        # Meanwhile the event loop does nothing.
+        assert client.answered.wait(SECONDS_MAX)
+        thread.join()
+        # It is too late to leave it to the event loop.
+        await asyncio.sleep(3 * AT_ONCE_SECONDS_MAX)
+        start, body = client.messages
+        assert (start["status"], body["body"]) == (200, b"/onebody")
+
+    asyncio.run(test())
+
+
+def test_a_body_that_arrives_in_between_is_answered_once_and_not_by_the_event_loop() -> None:
+    async def test() -> None:
+        front, client, arriving = await running_front(), Client(), Arriving()
+        arriving.arrives_in_between = True
+        begun: list[bool] = []
+
+        def begin() -> None:
+            begun.append(front.begin(scope("PUT", "/one", 4), lambda: arriving, client.send))
+
+        thread = threading.Thread(target=begin)
+        thread.start()
+        assert client.answered.wait(SECONDS_MAX)
+        thread.join()
+        await asyncio.sleep(3 * AT_ONCE_SECONDS_MAX)
+        assert begun == [True]
+        assert [each["type"] for each in client.messages] == [
+            "http.response.start",
+            "http.response.body",
+        ]
+
+    asyncio.run(test())
+
+
+def test_a_body_that_takes_long_is_left_to_the_event_loop_and_its_time_limit() -> None:
+    async def test() -> None:
+        settings = Settings(body_seconds_max=1)
+        front = await running_front(settings)
+        client, arriving = Client(), Arriving()
+        assert front.begin(scope("PUT", "/one", 4), lambda: arriving, client.send)
+        async with asyncio.timeout(SECONDS_MAX):
+            while not client.messages:
+                await asyncio.sleep(0.01)
+        assert client.messages[0]["status"] == 408
+
+    asyncio.run(test())
+
+
 def test_the_event_loop_receives_the_rest_of_a_body() -> None:
     async def test() -> None:
         front = await running_front()
@@ -139,7 +234,7 @@ def test_the_event_loop_receives_the_rest_of_a_body() -> None:
 def test_bodies_that_may_be_large_need_the_event_loop() -> None:
     async def test() -> None:
         front, client = await running_front(), Client(b"body")
-        for length in (USUAL_BYTES_MAX + 1, 10**30):
+        for length in (AT_ONCE_BYTES_MAX + 1, 10**30):
             assert not front.begin(scope("PUT", "/one", length), client.receive, client.send)
         chunked = scope("POST")
         chunked["headers"].append((b"transfer-encoding", b"chunked"))
@@ -154,23 +249,24 @@ def test_a_thread_of_the_server_is_always_free() -> None:
 
     async def test() -> None:
         front = await running_front()
-        slow, body, read = Client(), Client(b"body"), Client()
+        slow, body, read, later = Client(), Client(b"body"), Client(), Client(b"body")
         # As many as may be busy: one for each thread of the front.
         busy = threading.Thread(
             target=front.begin, args=(scope("GET", "/wait"), slow.receive, slow.send)
         )
         busy.start()
         assert WAITING.wait(SECONDS_MAX)
-        assert not front.begin(scope("PUT", "/one", 4), body.receive, body.send)
+        assert front.begin(scope("PUT", "/one", 4), body.receive, body.send)
         assert front.begin(scope("GET", "/one"), read.receive, read.send)
+        assert body.answered.wait(SECONDS_MAX)
         assert read.answered.wait(SECONDS_MAX)
         assert not slow.messages
         GO.set()
         busy.join(SECONDS_MAX)
         assert slow.answered.is_set()
         # And then it answers requests itself again.
-        assert front.begin(scope("PUT", "/one", 4), body.receive, body.send)
-        assert body.answered.is_set()
+        assert front.begin(scope("PUT", "/one", 4), later.receive, later.send)
+        assert later.answered.is_set()
 
     asyncio.run(test())
 

@@ -18,6 +18,7 @@ from granian.server.common import WORKERS_METHODS
 from granian.server.mp import WorkerProcess
 
 from roost.server.front import Front
+from roost.server.request_body import Arrival
 
 LOG = logging.getLogger(__name__)
 
@@ -56,6 +57,27 @@ def _schedule(front: Front, await_it: Callable[[Any], None]) -> Callable[[Any], 
     return schedule
 
 
+def _go_on_at_once(loop: Any) -> None:
+    """Let granian go on with a request in the thread that has received its body.
+
+    When a body has arrived, granian asks the event loop to call whoever waits for it. It must be
+    this very event loop, because that is what asyncio compares, so its method is replaced.
+    """
+    call_soon = loop.call_soon_threadsafe
+
+    def call(callback: Any, *arguments: Any, context: Any = None) -> Any:
+        if not isinstance(callback, Arrival):
+            return call_soon(callback, *arguments, context=context)
+        # granian expects no exception here.
+        try:
+            callback(*arguments)
+        except Exception as error:
+            LOG.error("a request could not be begun", exc_info=error)
+        return None
+
+    loop.call_soon_threadsafe = call
+
+
 @WorkerProcess.wrap_target  # type: ignore[untyped-decorator]
 def spawn_asgi_worker(
     worker_id: int,
@@ -81,6 +103,7 @@ def spawn_asgi_worker(
     metrics: Any,
 ) -> None:
     """What granian's own function of this name does, with the scheduler above."""
+    _go_on_at_once(loop)
     stopping = _set_signals(loop)
     stopped = asyncio.Event()
     stopping.add_cb(lambda: loop.call_soon_threadsafe(stopped.set))

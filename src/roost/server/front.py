@@ -33,14 +33,14 @@ from roost.server.front_request import FinishedRequests, FrontRequest
 from roost.server.lanes import Lanes
 from roost.server.long_answers import LongAnswers
 from roost.server.request_body import (
+    ArrivingBodies,
     BodyReader,
     Disconnected,
     Receive,
     RefusedBody,
+    comes_at_once,
     discard,
     has_body,
-    is_usual,
-    read_at_once,
 )
 from roost.server.wsgi_call import PiecesRoom, Send, WsgiCall
 from roost.settings import Settings
@@ -96,6 +96,7 @@ class _Running:
         self._loop = asyncio.get_running_loop()
         self._open_paths = open_paths(settings)
         self._bodies = BodyReader(settings.body_seconds_max)
+        self._arriving = ArrivingBodies(self._loop)
         self._lanes = Lanes(threads, "requests", guests_max=threads)
         # Probes are answered while all other threads are busy; one that asks the database must not
         # keep the other waiting.
@@ -112,41 +113,43 @@ class _Running:
     # A request
 
     def begin(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Answer a request in this thread, or let another one do it; False if neither is possible.
-
-        The event loop reads bodies that are large, and those for which all threads are busy.
+        """Answer a request in a thread of the server, or in another one; False if it has to be
+        awaited: the event loop reads bodies that are large.
         """
         environ = make_environ(scope)
-        environ["wsgi.input"] = io.BytesIO()
-        with_body = has_body(environ)
         path = self._path(environ)
-        if with_body and not (is_usual(environ) and self._reads_body(environ, path)):
+        if not has_body(environ):
+            environ["wsgi.input"] = io.BytesIO()
+            self._work(FrontRequest(environ, path, Context(), receive, send, scope))
+            return True
+        if not (comes_at_once(environ) and self._reads_body(environ, path)):
             return False
-        sender = turns.Sender(environ["REMOTE_ADDR"], _token(environ))
-        may_take_long = bounds.may_take_long(environ["REQUEST_METHOD"], path)
-        lanes = self._lane(path)
-        place = lanes.enter(sender, may_take_long=may_take_long)
-        if place is None and with_body:
-            return False
-        try:
-            if with_body:
-                body = read_at_once(receive, int(environ["CONTENT_LENGTH"]))
-                if not isinstance(body, bytes):
-                    self._loop.call_soon_threadsafe(self._keep, self.answer, scope, body, send)
-                    return True
+
+        def take(body: bytes | Receive) -> None:
+            if isinstance(body, bytes):
                 environ["wsgi.input"] = io.BytesIO(body)
-            request = FrontRequest(environ, path, Context(), receive, send, scope)
-            call = WsgiCall(environ, self._room)
-            work, then = self._steps(call, functools.partial(self._finish, request, call))
-            if place is None:
-                lanes.add(work, request.context, then, sender=sender, may_take_long=may_take_long)
+                self._work(FrontRequest(environ, path, Context(), receive, send, scope))
             else:
-                lanes.work_as_guest(place, work, request.context)
-                then()
-        finally:
-            if place is not None:
-                lanes.leave(place)
+                self._loop.call_soon_threadsafe(self._keep, self.answer, scope, body, send)
+
+        self._arriving.read(receive, int(environ["CONTENT_LENGTH"]), take)
         return True
+
+    def _work(self, request: FrontRequest) -> None:
+        """Answer a request in this thread as a guest, or let another one do it."""
+        call = WsgiCall(request.environ, self._room)
+        work, then = self._steps(call, functools.partial(self._finish, request, call))
+        sender, may_take_long = self._kind(request)
+        lanes = self._lane(request.path)
+        place = lanes.enter(sender, may_take_long=may_take_long)
+        if place is None:
+            lanes.add(work, request.context, then, sender=sender, may_take_long=may_take_long)
+            return
+        try:
+            lanes.work_as_guest(place, work, request.context)
+            then()
+        finally:
+            lanes.leave(place)
 
     def _finish(self, request: FrontRequest, call: WsgiCall, stream: Stream | None) -> None:
         """Send an answer that is short, or that its client takes; others need the event loop."""
@@ -237,14 +240,18 @@ class _Running:
         self, request: FrontRequest, call: WsgiCall, then: Callable[[Stream | None], None]
     ) -> None:
         """Let a thread call the application, and then do what follows."""
-        environ, path = request.environ, request.path
         work, follow = self._steps(call, then)
-        self._lane(path).add(
-            work,
-            request.context,
-            follow,
-            sender=turns.Sender(environ["REMOTE_ADDR"], _token(environ)),
-            may_take_long=bounds.may_take_long(environ["REQUEST_METHOD"], path),
+        sender, may_take_long = self._kind(request)
+        self._lane(request.path).add(
+            work, request.context, follow, sender=sender, may_take_long=may_take_long
+        )
+
+    def _kind(self, request: FrontRequest) -> tuple[turns.Sender, bool]:
+        """Whose request it is, and whether it may take long."""
+        environ = request.environ
+        return (
+            turns.Sender(environ["REMOTE_ADDR"], _token(environ)),
+            bounds.may_take_long(environ["REQUEST_METHOD"], request.path),
         )
 
     def _steps(

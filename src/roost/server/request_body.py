@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -22,10 +23,11 @@ USUAL_BYTES_MAX = 64 * 1024
 # How long, and how much, a client may go on to send a body that was not wanted.
 DISCARD_SECONDS_MAX = 5.0
 DISCARD_BYTES_MAX = 64 * 1024 * 1024
-# How long a thread waits for a body, and how often it looks. Most bodies come together with the
-# head of their request, and the server needs a moment to hand them over.
-AT_ONCE_SECONDS_MAX = 0.001
-LOOK_SECONDS = 0.00002
+# Of bodies that come together with the head of their request: the server receives as much at a
+# time. Those of all connections of a process take no more than half of the memory above.
+AT_ONCE_BYTES_MAX = 8 * 1024
+# After how long the event loop waits for the body instead.
+AT_ONCE_SECONDS_MAX = 0.05
 
 
 class Body(Protocol):
@@ -63,29 +65,125 @@ def has_body(environ: Environ) -> bool:
     return bool(length != "0")
 
 
-def is_usual(environ: Environ) -> bool:
-    """Whether a body is known to be so small that a thread may read it."""
+def comes_at_once(environ: Environ) -> bool:
+    """Whether a body is known to be so small that it usually comes together with its head."""
     length = environ.get("CONTENT_LENGTH", "")
-    return length.isdecimal() and len(length) <= 5 and int(length) <= USUAL_BYTES_MAX
+    return length.isdecimal() and len(length) <= 4 and int(length) <= AT_ONCE_BYTES_MAX
 
 
-def read_at_once(receive: Receive, length: int) -> "bytes | Receive":
-    """The body of a request, in a thread; or, if it takes longer, from where to receive it.
+class ArrivingBodies:
+    """Small bodies that are about to arrive, for the threads of the server.
 
-    Waking up the event loop for it would take as long as a small request.
+    Such a thread does not wait: whichever of them the server lets receive the body goes on with the
+    request. Waking up the event loop for it would take as long as a small request, and so would a
+    thread that waits, since the one that receives needs the interpreter at the same time.
     """
-    # granian's own awaitable can be asked without an event loop. If a release of it could not, no
-    # request with a body would be answered, and the suites over HTTP would say so.
-    pending: Any = receive()
-    deadline = time.monotonic() + AT_ONCE_SECONDS_MAX
-    while not pending.done():
-        if time.monotonic() > deadline:
-            return _after(pending, receive)
-        time.sleep(LOOK_SECONDS)
-    message = pending.result()
-    if message["type"] == "http.request" and len(message["body"]) == length:
-        return bytes(message["body"])
-    return _after(_made(message), receive)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """To be made in the thread of the event loop."""
+        self._loop = loop
+        self._loop_thread = threading.get_ident()
+        self._awaited: set[Arrival] = set()
+        self._is_due = False
+
+    def read(self, receive: Receive, length: int, then: "TakeBody") -> None:
+        """Call `then` once: here or in another thread with the body, or with what receives it.
+
+        The latter if there is more to receive, or if it takes long.
+        """
+        # granian's own awaitable can be asked without an event loop. If a release of it could not,
+        # no request with a body would be answered, and the suites over HTTP would say so.
+        pending: Any = receive()
+        arrival = Arrival(pending, receive, length, then, self)
+        if pending.done():
+            arrival.finish()
+            return
+        self._awaited.add(arrival)
+        self._sweep_soon()
+        pending.add_done_callback(arrival)
+        # Between the question and the last line it may have arrived. Then it was the event loop
+        # that granian has called.
+        if pending.done():
+            arrival.finish()
+
+    def forget(self, arrival: "Arrival") -> None:
+        self._awaited.discard(arrival)
+
+    @property
+    def is_in_event_loop(self) -> bool:
+        return threading.get_ident() == self._loop_thread
+
+    def _sweep_soon(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            # The event loop may have ended, and the process will.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(
+                    self._loop.call_later, AT_ONCE_SECONDS_MAX, self._sweep
+                )
+
+    def _sweep(self) -> None:
+        """Leave bodies that take long to the event loop, which gives up after some time."""
+        # First: what is added from now on asks for another sweep.
+        self._is_due = False
+        late = time.monotonic() - AT_ONCE_SECONDS_MAX
+        for arrival in list(self._awaited):
+            if arrival.asked_at < late:
+                arrival.give_up()
+        if self._awaited:
+            self._sweep_soon()
+
+
+class Arrival:
+    """A body that is about to arrive. The server calls it in one of its threads (`direct.py`)."""
+
+    def __init__(
+        self,
+        pending: Any,
+        receive: Receive,
+        length: int,
+        then: "TakeBody",
+        bodies: ArrivingBodies,
+    ) -> None:
+        self.asked_at = time.monotonic()
+        self._pending = pending
+        self._receive = receive
+        self._length = length
+        self._bodies = bodies
+        # Taken by who goes on with the request: several threads may want to.
+        self._then = [then]
+
+    def __call__(self, _pending: Any) -> None:
+        if not self._bodies.is_in_event_loop:
+            self.finish()
+
+    def finish(self) -> None:
+        """Go on with what has arrived, unless somebody did."""
+        then = self._take()
+        if then is None:
+            return
+        message = self._pending.result()
+        if message["type"] == "http.request" and len(message["body"]) == self._length:
+            then(bytes(message["body"]))
+        else:
+            then(_after(_made(message), self._receive))
+
+    def give_up(self) -> None:
+        """Let somebody else receive it, unless it has arrived."""
+        then = self._take()
+        if then is not None:
+            then(_after(self._pending, self._receive))
+
+    def _take(self) -> "TakeBody | None":
+        self._bodies.forget(self)
+        try:
+            return self._then.pop()
+        except IndexError:
+            return None
+
+
+# Takes a body, or what receives it.
+TakeBody = Callable[["bytes | Receive"], None]
 
 
 async def _made(message: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from granian._granian import SocketHolder
-from granian.constants import Interfaces
+from granian.constants import Interfaces, Loops
 from granian.log import LogLevels
 from granian.server import Server
 
@@ -174,6 +174,8 @@ def serve_here(
     server = _ServerInThisProcess(
         listener,
         interface=interface,
+        # `direct.py` replaces a method of it.
+        loop=Loops.asyncio,
         # With an asynchronous interface it is the application that has threads.
         blocking_threads=threads,
         backpressure=connections_max(),
