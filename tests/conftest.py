@@ -50,9 +50,10 @@ FIXTURE_MARKS = {
 # Fixtures with a parameter that names the kind of database.
 DATABASE_FIXTURES = ("database", "database_url", "every_subject", "subject", "synchronised_url")
 
-# Folders with many tests for every database. In CI each of these tests runs on SQLite and on one of
-# the servers, which gets a half of them; the mark "long" is on the other half.
-SAMPLED = ("concurrency", "generated", "health", "store")
+# In CI a test for every database runs on SQLite and on one of the servers, which gets half of such
+# tests; the mark "long" is on the other half. In these folders it runs on all of them: the suite
+# of the reference decides whether roost is a replacement.
+WHOLE = ("conformance",)
 
 START_EVENTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")
 
@@ -87,7 +88,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 # Before the selection by -m, which sees the marks that were given while collecting.
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    candidates = [item for item in items if is_below(item, SAMPLED)]
+    candidates = [item for item in items if not is_below(item, WHOLE)]
     for item in server_sampling.on_the_other_server(candidates, DATABASE_FIXTURES):
         item.add_marker("long")
     marks = {"--fast": (*LEFT_OUT, "long"), "--short": ("long",)}

@@ -23,10 +23,11 @@ from roost.agent.tracker import Tracker
 from roost.client import Client, Consumer
 from tests.agent.hosts import ShapeDriver, inventory
 from tests.agent.transports import counting_client_of
+from tests.support.long_form import choose
 from tests.support.names import uid
 from tests.support.roost_server import RoostServer
 
-PROVIDERS = int(os.environ.get("ROOST_TEST_RESHAPE_PROVIDERS", "60"))
+PROVIDERS = int(os.environ.get("ROOST_TEST_RESHAPE_PROVIDERS", choose(short="30", long="60")))
 CONSUMERS = int(os.environ.get("ROOST_TEST_RESHAPE_CONSUMERS", "600"))
 CLAIMS_PER_SECOND = float(os.environ.get("ROOST_TEST_RESHAPE_CLAIMS", "50"))
 

@@ -14,9 +14,10 @@ from roost.agent.tracker import Tracker
 from roost.client import Client
 from tests.agent.hosts import ShapeDriver, inventory, uid
 from tests.support.database_servers import PostgreSQL
+from tests.support.long_form import choose
 from tests.support.roost_server import RoostServer
 
-HOSTS = int(os.environ.get("ROOST_TEST_HOSTS", "50"))
+HOSTS = int(os.environ.get("ROOST_TEST_HOSTS", choose(short="34", long="50")))
 CONCURRENT_UPDATES = 32
 
 

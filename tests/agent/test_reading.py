@@ -23,9 +23,10 @@ from tests.agent.hosts import (
 )
 from tests.agent.transports import CountingTransport, WithoutExtensions, counting_client_of
 from tests.property.reference import Reference
+from tests.support.long_form import choose
 from tests.support.roost_server import RoostServer
 
-PROVIDERS = 300  # of a large host
+PROVIDERS = choose(short=100, long=300)  # of a large host
 
 
 def create_sharing(client: Client, name: str = "storage", aggregate: str = "aggregate") -> str:

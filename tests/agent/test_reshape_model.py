@@ -31,6 +31,7 @@ from roost.agent.tracker import ReshapeForbidden, Tracker
 from roost.client import Client, Conflict, Consumer, Inventory
 from roost.client.direct import direct
 from tests.agent.hosts import delete_everything, uid
+from tests.support.long_form import choose
 
 # Each pair is one resource with two names.
 NAMES = {"VCPU": "PCPU", "CUSTOM_GPUZ": "PGPU"}
@@ -304,7 +305,7 @@ def test_nothing_is_in_excess_lost_or_doubled(direct_client: Client) -> None:
     run_state_machine_as_test(
         lambda: Host(direct_client),
         settings=settings(
-            max_examples=20 * factor,
+            max_examples=choose(short=8, long=20) * factor,
             stateful_step_count=20,
             deadline=None,
             suppress_health_check=list(HealthCheck),

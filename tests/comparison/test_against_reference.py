@@ -13,7 +13,7 @@ from tests.comparison.sides import Reference, Roost
 from tests.support.long_form import choose
 
 FIRST = int(os.environ.get("ROOST_COMPARISON_FIRST", "0"))
-WORLDS = int(os.environ.get("ROOST_COMPARISON_WORLDS", choose(short="4", long="8")))
+WORLDS = int(os.environ.get("ROOST_COMPARISON_WORLDS", choose(short="3", long="8")))
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + WORLDS))

@@ -71,7 +71,7 @@ def test_every_mark_is_explained() -> None:
 def test_every_marked_path_exists(pytestconfig: pytest.Config) -> None:
     plugin = pytestconfig.pluginmanager.getplugin(str(ROOT / "tests" / "conftest.py"))
     assert plugin is not None
-    for path in (*plugin.PATH_MARKS, *plugin.SAMPLED):
+    for path in (*plugin.PATH_MARKS, *plugin.WHOLE):
         assert (ROOT / "tests" / path).exists(), path
 
 

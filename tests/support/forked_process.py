@@ -17,8 +17,9 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
-from tests.support.preloaded_program import ANSWER, FILES, LENGTH, PreloadedProgram
+from tests.support.preloaded_program import ANSWER, FILES, LENGTH, PROGRAM, PreloadedProgram
 
 # What an interpreter and its libraries read when they start. Metrics choose files by the last.
 _READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "TZ", "PROMETHEUS_")
@@ -34,7 +35,11 @@ def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 class ForkedProcess:
-    """`arguments` follow `roost`; files are given by their descriptors."""
+    """`arguments` follow `roost`; files are given by their descriptors.
+
+    `module` names another program, by a module with a function `main`. What it imports besides
+    roost is imported at its start.
+    """
 
     def __init__(
         self,
@@ -43,14 +48,16 @@ class ForkedProcess:
         environment: Mapping[str, str],
         files: tuple[int, int, int],
         new_session: bool = False,
+        module: str = PROGRAM,
     ) -> None:
-        self.args = ["roost", *arguments]
+        self.args = ["roost" if module == PROGRAM else module, *arguments]
         self.returncode: int | None = None
         # As if it were started here, for those who watch that.
-        sys.audit("subprocess.Popen", "roost", self.args, None, None)
+        sys.audit("subprocess.Popen", self.args[0], self.args, None, None)
         request = json.dumps(
             {
-                "arguments": [_main_module(), *arguments],
+                "module": module,
+                "arguments": [_main_module() if module == PROGRAM else module, *arguments],
                 "folder": os.getcwd(),
                 "variables": dict(environment),
                 "new_session": new_session,
@@ -94,6 +101,24 @@ class ForkedProcess:
 
     def _read_answer(self) -> int:
         return int(self._connection.recv(ANSWER, socket.MSG_WAITALL))
+
+
+def start_service(
+    arguments: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    output: BinaryIO,
+    module: str = PROGRAM,
+) -> ForkedProcess:
+    """A process that reads nothing, prints to a file, and leads a group of its own."""
+    with open(os.devnull) as nothing:
+        return ForkedProcess(
+            arguments,
+            environment=environment,
+            files=(nothing.fileno(), output.fileno(), output.fileno()),
+            new_session=True,
+            module=module,
+        )
 
 
 def run(

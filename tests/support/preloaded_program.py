@@ -8,7 +8,8 @@ and with its status when it ends.
 `PreloadedProgram` puts a small `roost` into a folder, for shells. It hands over what it was called
 with, and exits with the status of the child. What a command prints goes straight to its terminal. A
 command that stays needs the keys of the terminal as well, so it runs in a process of its own.
-`forked_process` is for tests, which need more of a process than its status.
+`forked_process` is for tests, which need more of a process than its status. They may also name
+another module than that of the command; the child then runs its function `main`.
 """
 
 import atexit
@@ -33,6 +34,7 @@ from tests.support.service_process import ServiceProcess
 LENGTH = 4  # the bytes of the length of a request
 FILES = 3  # stdin, stdout, stderr
 ANSWER = 16  # the bytes of an answer: a number, and spaces
+PROGRAM = "roost.cli.main"  # the module of the command
 
 # See prctl(2).
 _PR_SET_PDEATHSIG = 1
@@ -175,9 +177,7 @@ def _run(connection: socket.socket) -> NoReturn:
     _become(request)
     status = 1
     try:
-        from roost.cli.main import main
-
-        main()
+        importlib.import_module(request.get("module", PROGRAM)).main()
         status = 0
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import httpx
 
-from tests.support.forked_process import ForkedProcess, can_fork
+from tests.support.forked_process import can_fork, start_service
 from tests.support.service_process import Process, ServiceProcess, free_port
 
 
@@ -59,10 +59,4 @@ class RoostServer(ServiceProcess):
     def _start(self, output: BinaryIO) -> Process:
         if not self._is_forked or not can_fork(self._environment):
             return super()._start(output)
-        with open(os.devnull) as nothing:
-            return ForkedProcess(
-                self._arguments,
-                environment=self._environment,
-                files=(nothing.fileno(), output.fileno(), output.fileno()),
-                new_session=True,
-            )
+        return start_service(self._arguments, environment=self._environment, output=output)

@@ -2,15 +2,18 @@
 
 import json
 import os
-import sys
 from collections import Counter
 from pathlib import Path
+from typing import BinaryIO
 
 import httpx
 
 from tests.hostile.service import raw_http
 from tests.support.database_servers import free_port
-from tests.support.service_process import ServiceProcess
+from tests.support.forked_process import start_service
+from tests.support.service_process import Process, ServiceProcess
+
+MODULE = "tests.hostile.service.fronted_application"
 
 
 class FrontedServer(ServiceProcess):
@@ -25,17 +28,19 @@ class FrontedServer(ServiceProcess):
         stalled_seconds_max: float = 30,
     ) -> None:
         self.port = free_port()
-        arguments = [self.port, interface, threads, stalled_seconds_max]
+        self._arguments = [
+            str(each) for each in (self.port, interface, threads, stalled_seconds_max)
+        ]
         super().__init__(
-            [
-                sys.executable,
-                "-m",
-                "tests.hostile.service.fronted_application",
-                *map(str, arguments),
-            ],
+            [MODULE, *self._arguments],
             environment=os.environ,
             output_path=folder / f"fronted-{self.port}.log",
             is_ready=lambda: httpx.get(f"http://127.0.0.1:{self.port}/counts").status_code == 200,
+        )
+
+    def _start(self, output: BinaryIO) -> Process:
+        return start_service(
+            self._arguments, environment=self._environment, output=output, module=MODULE
         )
 
     def get(self, path: str) -> bytes:

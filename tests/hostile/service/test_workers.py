@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import httpx
 import pytest
@@ -19,9 +20,11 @@ from roost.server import supervisor
 from roost.server.listening import Address
 from tests.hostile.service.small_service import OUT_OF_MEMORY
 from tests.support.database_servers import free_port
+from tests.support.forked_process import start_service
 from tests.support.roost_server import RoostServer, command
-from tests.support.service_process import ServiceProcess
+from tests.support.service_process import Process, ServiceProcess
 
+MODULE = "tests.hostile.service.small_service"
 SECONDS_MAX = 30
 # How soon a worker follows its parent.
 ORPHAN_SECONDS_MAX = 2.0
@@ -33,12 +36,21 @@ class SmallService(ServiceProcess):
     ) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        module = ("-m", "tests.hostile.service.small_service")
+        self._arguments = [str(self.port), str(workers), interface, start_method, *more]
+        # The interpreter is started anew for those workers, with the same command line.
+        self._is_forked = start_method == "fork"
         super().__init__(
-            [sys.executable, *module, str(self.port), str(workers), interface, start_method, *more],
+            [sys.executable, "-m", MODULE, *self._arguments],
             environment=os.environ,
             output_path=folder / "small.log",
             is_ready=lambda: httpx.get(self.url).status_code == 200,
+        )
+
+    def _start(self, output: BinaryIO) -> Process:
+        if not self._is_forked:
+            return super()._start(output)
+        return start_service(
+            self._arguments, environment=self._environment, output=output, module=MODULE
         )
 
 
