@@ -272,3 +272,23 @@ def test_the_service_stops_and_starts_again_under_an_open_page(open_page, serve,
         ).raise_for_status()
     expect(page.get_by_text("live", exact=True)).to_be_visible(timeout=40_000)
     expect(page.locator("#heatmap")).to_have_attribute("aria-label", re.compile("^11 trees"))
+
+
+def test_a_page_that_got_no_answer_reads_again_when_the_service_is_back(
+    open_page, serve, shapes, watch
+):
+    watch.allow("ERR_FAILED", "ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING")
+    watch.allow("ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE")
+    server = serve(like=shapes)
+    page = open_page(f"{server.console}events")
+    expect(page.get_by_text("live", exact=True)).to_be_visible()
+    page.route("**/resource_providers?*", lambda route: route.abort())
+    page.get_by_role("link", name="Cloud", exact=True).click()
+    expect(page.get_by_role("heading", name="No answer")).to_be_visible()
+    page.unroute_all()
+    server.stop()
+    expect(page.get_by_text(re.compile("^reconnecting: "))).to_be_visible()
+    server.start()
+    expect(page.locator("#heatmap")).to_have_attribute(
+        "aria-label", re.compile("^10 trees"), timeout=40_000
+    )

@@ -1,7 +1,8 @@
 // What a page shows when it has nothing to show: not yet, not at all, or not to this user.
 
 import { ApiError } from "../api.js";
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { live } from "../model/live.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 
 /**
  * The frame of what is to come.
@@ -35,11 +36,28 @@ export function Command({ text }) {
 }
 
 /**
- * What the service said, and a way to try again.
+ * Call `retry` when events flow again: a service that did not answer has come back.
+ * @param {(() => void) | undefined | false} retry
+ */
+function useReturnOfService(retry) {
+	const latest = useRef(retry);
+	latest.current = retry;
+	useEffect(() => {
+		let wasOpen = live.value.isOpen;
+		return live.subscribe(() => {
+			if (live.value.isOpen && !wasOpen && latest.current) latest.current();
+			wasOpen = live.value.isOpen;
+		});
+	}, []);
+}
+
+/**
+ * What the service said, and a way to try again. If it said nothing, that is done as soon as it is there again.
  * @param {{error: unknown, retry?: () => void}} props
  */
 export function Failed({ error, retry }) {
 	const refused = error instanceof ApiError ? error : new ApiError(0, error instanceof Error ? error.message : String(error));
+	useReturnOfService(!refused.status && retry);
 	if (refused.rule) return html`<${Forbidden} rule=${refused.rule} />`;
 	return html`<div class="failed" role="alert">
 		<h2>${refused.status ? `${refused.status}: the service refused` : "No answer"}</h2>
