@@ -24,9 +24,10 @@ from tests.property.strategies import (
     make_world,
 )
 from tests.support.headers import HEADERS
+from tests.support.long_form import choose
 from tests.support.world import World, load
 
-WORLD_COUNT = int(os.environ.get("ROOST_REFERENCE_WORLDS", "25"))
+WORLD_COUNT = int(os.environ.get("ROOST_REFERENCE_WORLDS", choose(short=12, long=25)))
 QUERIES_PER_WORLD = 12
 
 

@@ -29,6 +29,9 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
+import httpx
+
+from tests.support import certificate_authorities
 from tests.support.service_process import ServiceProcess
 
 LENGTH = 4  # the bytes of the length of a request
@@ -164,6 +167,9 @@ def _import_the_program() -> None:
             importlib.import_module(module.name)
     for name in ("httpcore", "psycopg", "pymysql", "sqlite3"):
         importlib.import_module(name)
+    certificate_authorities.read_once()
+    # Its context is the one that the clients of commands share.
+    httpx.Client().close()
 
 
 def _run(connection: socket.socket) -> NoReturn:
