@@ -247,6 +247,8 @@ def test_search_keys_and_theme(open_page, shapes, axe):
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    # Until then nothing listens to keys.
+    expect(page.get_by_text("live", exact=True)).to_be_visible()
     page.keyboard.press("/")
     page.keyboard.type(uid("server-1"))
     expect(page.get_by_role("option").first).to_contain_text("consumer")

@@ -122,6 +122,25 @@ def test_a_tree_is_chosen_by_name_or_uuid(open_page, cloud):
     expect(rows(page)).to_have_count(2)
 
 
+def test_what_is_typed_stays_when_something_happens(open_page, cloud):
+    """A busy cloud draws the page again between any two keys."""
+    server, client = cloud
+    page = open_page(f"{server.console}events")
+    wait_for_stream(page)
+    page.locator("#choice-tree").press_sequentially("plain-")
+    claim(client, amount=1)
+    expect(rows(page).first).to_contain_text("VCPU")
+    page.locator("#choice-tree").press_sequentially("host-2")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("tree=plain-host-2"))
+    # Nor does it stay longer: the address says what is chosen.
+    page.locator("#choice-tree").fill("")
+    page.go_back()
+    expect(page.locator("#choice-tree")).to_have_value("")
+    page.go_forward()
+    expect(page.locator("#choice-tree")).to_have_value("plain-host-2")
+
+
 def test_a_name_that_nobody_has(open_page, empty):
     page = open_page(f"{empty.console}events?tree=nobody")
     expect(page.get_by_role("heading", name="Nobody has this name")).to_be_visible()

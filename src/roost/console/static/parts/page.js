@@ -1,6 +1,7 @@
 // The frame of a page: one row of choices, the thing itself, and the details of what is selected.
 
 import { html, useEffect, useLayoutEffect } from "../vendor/preact.js";
+import { useTyped } from "./typed.js";
 
 /**
  * @param {{title: string, filters?: any, details?: any, onClose?: () => void, children?: any}} props
@@ -46,9 +47,10 @@ export function Choice({ label, value, options, onChange }) {
  */
 export function TextChoice({ label, value, list = [], placeholder = "", onChange, width = "14em", id }) {
 	const name = id ?? `choice-${label.replaceAll(" ", "-")}`;
+	const typed = useTyped(value, onChange);
 	return html`<label class="choice">${label}
-		<input type="text" id=${name} value=${value} placeholder=${placeholder} list=${list.length ? `${name}-list` : undefined} style=${{ width }}
-			autocomplete="off" spellcheck=${false} onChange=${(/** @type {any} */ event) => onChange(event.target.value.trim())} />
+		<input type="text" id=${name} ...${typed} placeholder=${placeholder} list=${list.length ? `${name}-list` : undefined} style=${{ width }}
+			autocomplete="off" spellcheck=${false} />
 		${list.length > 0 && html`<datalist id=${`${name}-list`}>${list.map((each) => html`<option value=${each}></option>`)}</datalist>`}
 	</label>`;
 }

@@ -2,6 +2,7 @@
 
 import { catalog } from "../../model/catalog.js";
 import { isSuffix, renameGroup, withGroup, withoutGroup } from "../../model/request.js";
+import { useTyped } from "../../parts/typed.js";
 import { Word } from "../../parts/values.js";
 import { useStore } from "../../state.js";
 import { html, useState } from "../../vendor/preact.js";
@@ -68,13 +69,11 @@ export function GroupCard({ request, group, edit, onRemove, onRename, refusal })
 
 /** @param {{suffix: string, taken: string[], onChange: (suffix: string) => void}} props */
 function SuffixInput({ suffix, taken, onChange }) {
-	const rename = (/** @type {any} */ event) => {
-		const text = event.target.value.trim();
+	const typed = useTyped(suffix, (text) => {
 		if (text !== suffix && isSuffix(text) && !taken.includes(text)) onChange(text);
-		else event.target.value = suffix;
-	};
-	return html`<input type="text" class="suffix mono" value=${suffix} aria-label="suffix of the group" title="the suffix of the group; one provider serves it"
-		size=${Math.max(4, suffix.length + 1)} maxlength="64" spellcheck=${false} autocomplete="off" onChange=${rename} />`;
+	});
+	return html`<input type="text" class="suffix mono" ...${typed} aria-label="suffix of the group" title="the suffix of the group; one provider serves it"
+		size=${Math.max(4, suffix.length + 1)} maxlength="64" spellcheck=${false} autocomplete="off" />`;
 }
 
 /** @param {{request: Request, group: Group, edit: Edit}} props */
