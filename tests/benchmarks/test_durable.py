@@ -188,12 +188,14 @@ class TestMillion:
         assert "2 amounts answered but not held" in finding
         assert run_db_check(cloud.service.database_url, cloud.folder) != []
 
+    @pytest.mark.long
     def test_an_over_allocation_is_found(self, cloud: Cloud) -> None:
         place_jobs(cloud, PLAN, 2, quiet)
         with changed_tables(cloud, "UPDATE inventories SET total = 0, reserved = 0") as engine:
             [finding] = find_over_allocated(engine)
         assert finding.startswith(f"{2 * HOSTS} over-allocated")
 
+    @pytest.mark.long
     def test_a_service_that_serves_something_else_is_found(self, cloud: Cloud) -> None:
         place_jobs(cloud, PLAN, 2, quiet)
         with changed_tables(cloud, "DELETE FROM allocations WHERE id = 1") as engine:

@@ -107,6 +107,7 @@ UWSGI_OPTIONS = {
 }
 
 
+@pytest.mark.long
 def test_devstack(machine: Machine, operator: Operator) -> None:
     """lib/placement: configure_placement, init_placement, start_placement_api.
 
@@ -183,6 +184,7 @@ def test_kolla_ansible(machine: Machine, operator: Operator) -> None:
     assert "roost.requests" in log.read_text()
 
 
+@pytest.mark.long
 def test_openstack_helm(machine: Machine, operator: Operator) -> None:
     """The chart's job db-sync, and its deployment, with a folder of configuration snippets."""
     machine.configure(
@@ -280,6 +282,7 @@ def test_puppet_and_the_package_of_ubuntu(machine: Machine, operator: Operator) 
     assert_nothing_is_left(server)
 
 
+@pytest.mark.long
 def test_the_install_guide(machine: Machine, operator: Operator) -> None:
     """The guide for PyPI, in which uwsgi serves the file placement-api; then its page "Verify"."""
     machine.configure(

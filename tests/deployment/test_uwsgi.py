@@ -49,7 +49,9 @@ def writer_count(database_url: str) -> int:
     return count or 0
 
 
-@pytest.mark.parametrize("lazy", [False, True], ids=["forked", "lazy-apps"])
+@pytest.mark.parametrize(
+    "lazy", [False, pytest.param(True, marks=pytest.mark.long)], ids=["forked", "lazy-apps"]
+)
 def test_clients_do_not_notice_a_reload(
     synced_database: Callable[[], str], tmp_path: Path, lazy: bool
 ) -> None:

@@ -20,9 +20,8 @@ HOSTILE_SECONDS_MAX = 12.0
 SECONDS = 25.0
 FAULTS_MIN = 4
 WRITES_MIN = 100
-# A defect shows between two workers as it does between four, and most of the time goes into their
-# start.
-DEFECT_WORKERS = choose(short=2, long=WORKERS)
+# What two workers do to each other, four do, and most of the time goes into their start.
+WORKER_COUNT = choose(short=2, long=WORKERS)
 # How often each honest client is served in that time.
 SERVED_MIN = 5
 # A defect shows sooner or later, and so do claims that share a transaction. A run that did not show
@@ -35,7 +34,12 @@ def test_no_acknowledged_write_is_lost(kind: str) -> None:
     with serve(kind) as database:
         for seed in range(1, ATTEMPTS + 1):
             history = run(
-                database, seconds=SECONDS_MAX, seed=seed, hostile=True, is_enough=much_happened
+                database,
+                seconds=SECONDS_MAX,
+                seed=seed,
+                worker_count=WORKER_COUNT,
+                hostile=True,
+                is_enough=much_happened,
             )
             summary = history.summary()
             print(f"faults on {database.title}: {summary}")
@@ -116,15 +120,15 @@ def claims_shared_transactions(summary: dict[str, Any]) -> bool:
     return summary["batches"]["commits of several"] > 0 and summary["batches"]["at-once"] > 0
 
 
-# In CI one defect for each kind of fault, and one without.
+# In CI one defect for each kind of fault.
 @pytest.mark.parametrize(
     ("broken", "only"),
     [
-        ("guard", None),
+        pytest.param("guard", None, marks=pytest.mark.long),
         ("feed", "commit_late"),
         pytest.param("commit", "cut_after_commit", marks=pytest.mark.long),
         pytest.param("batch-guard", "slow_wire", marks=pytest.mark.long),
-        ("batch-commit", "cut_after_commit"),
+        pytest.param("batch-commit", "cut_after_commit", marks=pytest.mark.long),
         ("dropped-claim", "slow_wire"),
         ("early-answer", "die_at_commit"),
         pytest.param("loser", "slow_wire", marks=pytest.mark.long),
@@ -137,7 +141,7 @@ def test_a_defect_is_noticed(broken: str, only: str | None, postgresql_database:
             postgresql_database,
             seconds=SECONDS,
             seed=seed,
-            worker_count=DEFECT_WORKERS,
+            worker_count=WORKER_COUNT,
             broken=broken,
             only=only,
             until_violated=True,

@@ -15,10 +15,12 @@ import pytest
 
 from tests.support.database_servers import free_port
 from tests.support.headers import HEADERS
+from tests.support.long_form import choose
 from tests.support.roost_server import RoostServer, command
 from tests.support.terminal import CTRL_C, Terminal
 
 SECONDS_MAX = 30
+WORKERS = choose(short=2, long=4)
 # What somebody at a terminal waits for.
 INTERRUPT_SECONDS_MAX = 2.0
 
@@ -150,11 +152,11 @@ def locked(database: Path) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("in_flight", "workers"),
     [
-        (nothing, 4),
-        (idle_connections, 4),
+        (nothing, WORKERS),
+        (idle_connections, WORKERS),
         (held_back_bodies, 1),
         (event_streams, 1),
-        (waiting_writes, 4),
+        (waiting_writes, WORKERS),
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )
@@ -236,6 +238,29 @@ class TestOtherSignals:
             assert "killed" not in server.output
 
     def test_a_terminal_that_is_closed_stops_it(self, tmp_path: Path) -> None:
-        with RoostServer(f"sqlite:///{tmp_path}/roost.db", tmp_path, program=command()) as server:
+        with (
+            inherited(signal.SIG_DFL),
+            RoostServer(f"sqlite:///{tmp_path}/roost.db", tmp_path, program=command()) as server,
+        ):
             os.killpg(server.process.pid, signal.SIGHUP)
             assert server.process.wait(SECONDS_MAX) == 0
+
+    def test_nohup_keeps_it_running(self, tmp_path: Path) -> None:
+        with (
+            inherited(signal.SIG_IGN),
+            RoostServer(f"sqlite:///{tmp_path}/roost.db", tmp_path, program=command()) as server,
+        ):
+            os.killpg(server.process.pid, signal.SIGHUP)
+            time.sleep(1)
+            assert httpx.get(f"{server.url}/").status_code == 200
+            assert server.process.poll() is None
+
+
+@contextmanager
+def inherited(disposition: signal.Handlers) -> Iterator[None]:
+    """What a process that is started meanwhile does on SIGHUP; the tests may run under nohup."""
+    before = signal.signal(signal.SIGHUP, disposition)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
