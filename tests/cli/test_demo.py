@@ -24,6 +24,7 @@ from roost.client.calls import Call
 from tests.support.cli_runner import CommandLine
 from tests.support.roost_server import RoostServer, command
 from tests.support.terminal import Terminal
+from tests.support.watchers import wait_until
 
 RESHAPE_ALLOWED = '"placement:reshaper:reshape": "@"\n'
 RESHAPE_FORBIDDEN = '"placement:reshaper:reshape": "!"\n'
@@ -53,11 +54,26 @@ def server(
 
 
 @pytest.fixture
-def operator(policy: Path) -> Iterator[None]:
+def operator(policy: Path, server: RoostServer) -> Iterator[None]:
     """A user who may not reshape, as operators may not where the service uses Keystone."""
-    policy.write_text(RESHAPE_FORBIDDEN)
+    put_in_force(server, policy, RESHAPE_FORBIDDEN, status=403)
     yield
-    policy.write_text(RESHAPE_ALLOWED)
+    put_in_force(server, policy, RESHAPE_ALLOWED, status=400)
+
+
+def put_in_force(server: RoostServer, policy: Path, rules: str, status: int) -> None:
+    """Write these rules, and wait until a reshape of nothing is answered with this status."""
+    policy.write_text(rules)
+
+    def is_in_force() -> bool:
+        answer = httpx.post(
+            f"{server.url}/reshaper",
+            json={},
+            headers={"x-auth-token": "admin", "openstack-api-version": "placement 1.30"},
+        )
+        return answer.status_code == status
+
+    wait_until(is_in_force)
 
 
 @pytest.fixture(scope="module")

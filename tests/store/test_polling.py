@@ -24,6 +24,7 @@ def test_the_shortcut_through_the_driver_says_what_the_table_says(database: Data
         for _ in range(4):
             asked = poll._polled(poll._read_position)
             assert asked is not None
+            assert (poll._question is None) == (database.dialect == "sqlite")
             assert dict(asked) == database.read(read_position)
             # None the first time, then several: each registration is a writer.
             Writer(database).register()

@@ -1,6 +1,6 @@
 """How many statements each operation takes, which is the same on every database.
 
-BEGIN, SET and COMMIT are not counted; the change record and the writer's row are.
+BEGIN, COMMIT and guards are not counted; the change record and the writer's row are.
 """
 
 from collections.abc import Callable, Iterator
@@ -67,7 +67,7 @@ class StatementCounter:
         self.statements += [
             each
             for each in statement.split(STATEMENT_END)
-            if not each.startswith(("BEGIN", "START TRANSACTION", "COMMIT", "SET "))
+            if not each.startswith(("BEGIN", "START TRANSACTION", "COMMIT", "SET ", "IF ", "END"))
         ]
 
     def count(self, action: Callable[[], Any]) -> int:

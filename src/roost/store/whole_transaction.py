@@ -8,10 +8,12 @@ Not for SQLite, where there is no round trip to save.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import Dialect
 
 from roost.store.change_record import Announcement
+from roost.store.connection.driver_errors import GUARD_FAILED, WRITER_LOST
 from roost.store.connection.statements import Write
 
 
@@ -20,7 +22,7 @@ def whole_transaction(
 ) -> Sequence[Write]:
     """The statements of a transaction that makes these writes and announces them."""
     if dialect.name == "mysql":
-        return _mysql(writes, announcement)
+        return _mysql(dialect, writes, announcement)
     return _postgresql(writes, announcement)
 
 
@@ -34,25 +36,38 @@ def _record(announcement: Announcement) -> Write:
 
 
 # ---------------------------------------------------------------------------------------------
-# MariaDB and MySQL
+# MariaDB and MySQL: a statement after one that failed is not executed.
 
-# A statement after one that failed is not executed. A scalar subquery with two rows fails.
-_MYSQL_GUARD = "SET @guard = IF(ROW_COUNT() = {count}, 1, (SELECT 1 UNION ALL SELECT 2))"
 _MYSQL_ANNOUNCE = """UPDATE roost_writers SET sequence = {after}, updated_at = UTC_TIMESTAMP()
 WHERE id = {writer} AND sequence = {before}"""
 
+# The statements of a text are answered one by one, and a client wakes up for each answer. A block,
+# which MySQL does not have, is one statement with one answer.
+_MARIADB_BEGIN, _MARIADB_END = "BEGIN NOT ATOMIC START TRANSACTION", "END"
+_MARIADB_GUARD = (
+    "IF ROW_COUNT() <> {count} THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '{text}'; END IF"
+)
 
-def _mysql(writes: Sequence[Write], announcement: Announcement) -> list[Write]:
+# A scalar subquery with two rows fails.
+_MYSQL_BEGIN = "START TRANSACTION"
+_MYSQL_GUARD = "SET @guard = IF(ROW_COUNT() = {count}, 1, (SELECT 1 UNION ALL SELECT 2))"
+
+
+def _mysql(dialect: Any, writes: Sequence[Write], announcement: Announcement) -> list[Write]:
+    has_blocks = dialect.is_mariadb
+    guard = _MARIADB_GUARD if has_blocks else _MYSQL_GUARD
     sequence = announcement.sequence
     announce = _MYSQL_ANNOUNCE.format(
         writer=announcement.writer_id, before=sequence - 1, after=sequence
     )
-    found = [Write("START TRANSACTION")]
-    for write in (*writes, _record(announcement), Write(announce, expected=1)):
+    found = [Write(_MARIADB_BEGIN if has_blocks else _MYSQL_BEGIN)]
+    for write in (*writes, _record(announcement)):
         found.append(write._replace(expected=None))
         if write.expected is not None:
-            found.append(Write(_MYSQL_GUARD.format(count=write.expected)))
-    found.append(Write("COMMIT"))
+            found.append(Write(guard.format(count=write.expected, text=GUARD_FAILED)))
+    found += [Write(announce), Write(guard.format(count=1, text=WRITER_LOST)), Write("COMMIT")]
+    if has_blocks:
+        found.append(Write(_MARIADB_END))
     return found
 
 

@@ -46,6 +46,10 @@ class LostWriter(driver.DBDeadlock):  # type: ignore[misc]
     """The row of this process in `roost_writers` is missing, or has another number."""
 
 
+class SomeGuardFailed(driver.DBDeadlock):  # type: ignore[misc]
+    """Another writer was first, or the row of this process is missing: MySQL does not say which."""
+
+
 # The whole unit was rolled back, and its next run sees what it collided with: a lost race, or a
 # row that appeared (duplicate) or vanished (reference) after the unit had read.
 RETRYABLE = (
@@ -55,6 +59,9 @@ RETRYABLE = (
     driver.DBDuplicateEntry,
     driver.DBReferenceError,
 )
+
+# What guards inside of a statement of MariaDB's say.
+GUARD_FAILED, WRITER_LOST = "roost: a guard failed", "roost: the row of the writer is missing"
 
 _SERIALIZATION_FAILURE = "40001"  # the SQLSTATE of a transaction that lost a race
 # SQLSTATE classes: connection, out of resources, shutting down or starting.
@@ -140,7 +147,12 @@ def _postgresql_guard(error: sql.DataError, *_: object) -> None:
 
 @exc_filters.filters("mysql", sql.OperationalError, r".*\(1242,")  # type: ignore[untyped-decorator]
 def _mysql_guard(error: sql.OperationalError, *_: object) -> None:
-    raise driver.DBDeadlock(error)
+    raise SomeGuardFailed(error)
+
+
+@exc_filters.filters("mysql", sql.OperationalError, r".*\(1644,")  # type: ignore[untyped-decorator]
+def _mariadb_guard(error: sql.OperationalError, *_: object) -> None:
+    raise (LostWriter if WRITER_LOST in str(error.orig) else driver.DBDeadlock)(error)
 
 
 def register(engine: Engine) -> None:

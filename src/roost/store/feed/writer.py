@@ -29,7 +29,13 @@ from sqlalchemy import exc as sql
 
 from roost.store.change_record import Announcement, ChangeRecord, encode
 from roost.store.connection.database import Database
-from roost.store.connection.driver_errors import RETRYABLE, LostRace, LostWriter, OutcomeUnknown
+from roost.store.connection.driver_errors import (
+    RETRYABLE,
+    LostRace,
+    LostWriter,
+    OutcomeUnknown,
+    SomeGuardFailed,
+)
 from roost.store.connection.statements import Prepared, send
 from roost.store.feed.registration import add_writer, current_time, insert_record
 from roost.store.schema import roost_changes, roost_writers
@@ -191,9 +197,8 @@ class Writer:
             return True
         if isinstance(error, driver.DBDuplicateEntry):
             return roost_changes.name in str(error)
-        if self._database.dialect != "mysql":
+        if not isinstance(error, SomeGuardFailed):
             return False
-        # There, both guards fail with the same error.
         number = select(roost_writers.c.sequence).where(roost_writers.c.id == writer_id)
         found = self._database.read(lambda connection: connection.scalar(number))
         return found != sequence - 1
