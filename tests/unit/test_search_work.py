@@ -14,7 +14,7 @@ from roost.search.index.advance import advance
 from roost.search.index.index import Index
 from roost.search.ordered.pages import BLOCK_MIN, BLOCKS_MAX, WAYS_AT_FIRST
 from roost.search.split.search import SplitSearch
-from roost.search.tree_options import RANGE_MIN
+from roost.search.tree_options import RANGE_MIN, ROWS_PER_CANDIDATE
 from tests.support.world import build, provider, rows
 
 
@@ -143,10 +143,10 @@ def test_more_groups_than_devices_fail_without_trying_everything(isolate, invent
 
 
 def test_a_small_limit_examines_few_trees():
-    index, budget = flat_hosts(3 * RANGE_MIN), Budget()
+    index, budget = flat_hosts(10 * RANGE_MIN), Budget()
     query = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),), limit=5)
     assert len(find(index, query, budget=budget).candidates) == 5
-    assert budget.rows_examined == RANGE_MIN
+    assert budget.rows_examined == 5 * ROWS_PER_CANDIDATE
     # Not even the other options of the trees that are in the answer.
     assert budget.choices_tried == 5
 

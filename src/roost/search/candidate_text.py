@@ -4,8 +4,9 @@ Text is joined rather than encoded: each distinct shape of candidate is laid out
 filled with UUIDs. So the length of all text is known before any of it is written.
 """
 
+import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -18,8 +19,6 @@ from roost.search.index.columns import Integers
 
 # Between candidates, and between summaries.
 SEPARATOR = ", "
-# Between candidates while they are sorted; JSON has only escaped line breaks.
-_LINE = "\n"
 
 # Stands for the UUID of the provider in a slot while a shape is laid out. No name of a class and
 # no suffix of a group can contain the @ sign.
@@ -35,6 +34,8 @@ PLAIN_BYTES = 512
 
 # So few ways are written one by one: arrays take longer to make than the text.
 WAYS_FEW = 64
+# The shapes of ways with so few slots are told apart pair by pair: at most 64 codes.
+SLOTS_FEW = 4
 # What it costs to lay out one candidate, in steps of the budget: for itself, and for its slots.
 LAYOUT_STEPS = 4
 SLOTS_PER_STEP = 2
@@ -147,14 +148,14 @@ class ShapedText:
         for ways, shapes in self._parts():
             if len(shapes) == 1:
                 [(_, shape)] = shapes
-                yield self._written(ways, shape, SEPARATOR).encode()
+                yield self._written(ways, shape).encode()
                 continue
-            texts: list[str] = [""] * len(ways)
+            texts: list[str] = []
             for members, shape in shapes:
-                lines = self._written(ways[members], shape, _LINE).split(_LINE)
-                for member, text in zip(members.tolist(), lines, strict=True):
-                    texts[member] = text
-            yield SEPARATOR.join(texts).encode()
+                texts += self._written_each(ways[members], shape)
+            # Back into the order of the ways.
+            places = np.concatenate([members for members, _ in shapes]).argsort()
+            yield SEPARATOR.join(map(texts.__getitem__, places.tolist())).encode()
 
     def length_roughly(self) -> int:
         return len(self._ways) * self._candidate_bytes
@@ -206,7 +207,7 @@ class ShapedText:
             lengths[some] = [len(self._uuids[row].encode()) for row in some.tolist()]
         return lengths
 
-    def _written(self, ways: Ways, shape: tuple[int, ...], separator: str) -> str:
+    def _written(self, ways: Ways, shape: tuple[int, ...]) -> str:
         """Ways of one shape as text.
 
         The text between the UUIDs is the same for all. So one list repeats it, takes the UUIDs of
@@ -215,15 +216,28 @@ class ShapedText:
         between, slots = self._template(shape)
         width = 2 * len(slots) + 1
         one = [""] * width
-        one[::2] = [*between[:-1], between[-1] + separator]
+        one[::2] = [*between[:-1], between[-1] + SEPARATOR]
         texts = one * len(ways)
-        uuids_of = {
-            slot: list(map(self._uuids.__getitem__, ways[:, slot].tolist())) for slot in set(slots)
-        }
+        uuids_of = self._uuids_of(ways, slots)
         for number, slot in enumerate(slots):
             texts[2 * number + 1 :: width] = uuids_of[slot]
         texts[-1] = between[-1]
         return "".join(texts)
+
+    def _written_each(self, ways: Ways, shape: tuple[int, ...]) -> Iterator[str]:
+        """Each of these ways of one shape as text."""
+        between, slots = self._template(shape)
+        uuids_of = self._uuids_of(ways, slots)
+        texts: list[Iterable[str]] = [itertools.repeat(between[0], len(ways))]
+        for slot, text in zip(slots, between[1:], strict=True):
+            texts += [uuids_of[slot], itertools.repeat(text)]
+        return map("".join, zip(*texts, strict=False))
+
+    def _uuids_of(self, ways: Ways, slots: Sequence[int]) -> dict[int, list[str]]:
+        """The UUIDs of the providers in each of these slots."""
+        return {
+            slot: list(map(self._uuids.__getitem__, ways[:, slot].tolist())) for slot in set(slots)
+        }
 
     def _written_few(self, ways: Sequence[Sequence[int]]) -> str:
         uuids, written = self._uuids, []
@@ -251,6 +265,11 @@ class ShapedText:
 
 def _shapes(ways: Ways) -> Iterator[Shape]:
     width = ways.shape[1]
+    if width <= SLOTS_FEW:
+        for members in _members_by_shape(ways):
+            way = ways[members[0]].tolist()
+            yield members, tuple(map(way.index, way))
+        return
     first = (ways[:, :, np.newaxis] == ways[:, np.newaxis, :]).argmax(axis=2)
     if width <= 15:
         # Each shape as one number, which is much quicker to compare than a row.
@@ -261,3 +280,13 @@ def _shapes(ways: Ways) -> Iterator[Shape]:
     for number, example in enumerate(examples.tolist()):
         shape = tuple(first[example].tolist())
         yield np.flatnonzero(shape_of.ravel() == number).astype(np.int32), shape
+
+
+def _members_by_shape(ways: Ways) -> Iterator[npt.NDArray[np.int32]]:
+    """The numbers of the ways of each shape, where few pairs of slots have to be compared."""
+    codes = np.zeros(len(ways), dtype=np.int64)
+    pairs = itertools.combinations(range(ways.shape[1]), 2)
+    for bit, (one, other) in enumerate(pairs):
+        codes |= (ways[:, one] == ways[:, other]).astype(np.int64) << bit
+    for code in np.flatnonzero(np.bincount(codes)).tolist():
+        yield np.flatnonzero(codes == code).astype(np.int32)

@@ -25,7 +25,7 @@ from roost.search.sharing import SharingOptions
 RANGE_MIN = 128
 RANGE_MAX = 65536
 # How many rows to examine first for each candidate wanted: a few trees.
-ROWS_PER_CANDIDATE = 16
+ROWS_PER_CANDIDATE = 32
 # The options of so few trees are searched for among those that were found.
 TREES_FEW = 512
 

@@ -1,8 +1,9 @@
 """Large answers in pieces, each of which is quick to make and to send."""
 
+import bisect
+import itertools
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -26,14 +27,15 @@ def joined(texts: list[bytes], end: bytes) -> Iterator[bytes]:
 
     What follows the last text is in the last piece. Large pieces are made by one copy each.
     """
-    first = length = 0
-    last = len(texts) - 1
-    for number, text in enumerate(texts):
-        length += len(text)
-        if length >= PIECE_BYTES and number < last:
-            yield SEPARATOR.join([*texts[first : number + 1], b""])
-            first, length = number + 1, 0
-    yield SEPARATOR.join([*texts[first:last], texts[last] + end]) if texts else end
+    ends = list(itertools.accumulate(map(len, texts)))
+    first = sent = 0
+    while ends and ends[-1] - sent > PIECE_BYTES:
+        after = bisect.bisect_left(ends, sent + PIECE_BYTES) + 1
+        if after >= len(texts):
+            break
+        yield SEPARATOR.join([*texts[first:after], b""])
+        first, sent = after, ends[after - 1]
+    yield SEPARATOR.join([*texts[first:-1], texts[-1] + end]) if texts else end
 
 
 def gathered(texts: Iterable[str]) -> Iterator[bytes]:
@@ -118,5 +120,5 @@ def _encoded(begin: bytes, batches: Iterable[Any], end: bytes) -> Iterator[bytes
 
 def _batches(entries: Iterable[Any]) -> Iterator[list[Any]]:
     entries = iter(entries)
-    while batch := list(islice(entries, ENTRIES_MAX)):
+    while batch := list(itertools.islice(entries, ENTRIES_MAX)):
         yield batch
