@@ -93,12 +93,11 @@ class BegunPieces(NamedTuple):
 
     nothing: type  # what the server gives back where there is nothing to wait for
     sent: Awaitable[None] | None = None  # the client has not taken it yet
-    piece: bytes | None = None  # the next one; None: there is none
-    is_broken: bool = False  # the next one cannot be made
+    piece: bytes | None = None  # the next one; None: it cannot be made
 
 
 def begin_pieces(send: Send, call: WsgiCall, context: Context) -> BegunPieces | None:
-    """Send the first pieces in this thread; None if these were all.
+    """Send the first pieces in this thread; None if these are all.
 
     Most answers have few, and their clients take them. To hand each to the event loop, and the
     making of the next one to a thread, takes longer than both.
@@ -109,12 +108,13 @@ def begin_pieces(send: Send, call: WsgiCall, context: Context) -> BegunPieces | 
         try:
             following = context.run(call.next_piece)
         except BrokenOff:
-            return BegunPieces(nothing, send(_body_message(piece)), is_broken=True)
+            return BegunPieces(nothing, send(_body_message(piece)))
         sent = send(_body_message(piece, more=following is not None))
+        if following is None:
+            # The server has all of it, as it has a short answer that nobody reads.
+            return None
         if type(sent) is not nothing:
             return BegunPieces(nothing, sent, following)
-        if following is None:
-            return None
         piece = following
     return BegunPieces(nothing, piece=piece)
 
@@ -132,11 +132,8 @@ async def send_pieces(
         sender.resume(begun)
         piece = begun.piece
         has_taken = begun.sent is None or await sender.wait(begun.sent)
-        if begun.is_broken or not has_taken:
+        if piece is None or not has_taken:
             await sender.break_off()
-            return
-        if piece is None:
-            sender.gone.cancel()
             return
     try:
         while piece is not None:

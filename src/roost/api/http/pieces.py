@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 # About the size of a piece.
-PIECE_BYTES = 2**19
+PIECE_BYTES = 2**20
 # The same for texts that are gathered one by one: while a piece is made, its texts take several
 # times as much memory, in each thread.
 GATHERED_BYTES = 2**17
