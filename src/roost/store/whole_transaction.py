@@ -7,6 +7,7 @@ with it the transaction as a whole.
 Not for SQLite, where there is no round trip to save.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ from sqlalchemy import Dialect
 from roost.store.change_record import Announcement
 from roost.store.connection.driver_errors import GUARD_FAILED, WRITER_LOST
 from roost.store.connection.statements import Write
+
+# Most transactions write one provider or a few.
+GUARDS_CACHED = 64
 
 
 def whole_transaction(
@@ -55,20 +59,30 @@ _MYSQL_GUARD = "SET @guard = IF(ROW_COUNT() = {count}, 1, (SELECT 1 UNION ALL SE
 
 def _mysql(dialect: Any, writes: Sequence[Write], announcement: Announcement) -> list[Write]:
     has_blocks = dialect.is_mariadb
-    guard = _MARIADB_GUARD if has_blocks else _MYSQL_GUARD
     sequence = announcement.sequence
     announce = _MYSQL_ANNOUNCE.format(
         writer=announcement.writer_id, before=sequence - 1, after=sequence
     )
     found = [Write(_MARIADB_BEGIN if has_blocks else _MYSQL_BEGIN)]
-    for write in (*writes, _record(announcement)):
-        found.append(write._replace(expected=None))
+    for write in writes:
+        found.append(write)
         if write.expected is not None:
-            found.append(Write(guard.format(count=write.expected, text=GUARD_FAILED)))
-    found += [Write(announce), Write(guard.format(count=1, text=WRITER_LOST)), Write("COMMIT")]
+            found.append(_mysql_guard(has_blocks, write.expected, GUARD_FAILED))
+    found += [
+        _record(announcement),
+        Write(announce),
+        _mysql_guard(has_blocks, 1, WRITER_LOST),
+        Write("COMMIT"),
+    ]
     if has_blocks:
         found.append(Write(_MARIADB_END))
     return found
+
+
+@functools.lru_cache(GUARDS_CACHED)
+def _mysql_guard(has_blocks: bool, count: int, text: str) -> Write:
+    guard = _MARIADB_GUARD if has_blocks else _MYSQL_GUARD
+    return Write(guard.format(count=count, text=text))
 
 
 # ---------------------------------------------------------------------------------------------

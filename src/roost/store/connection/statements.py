@@ -265,12 +265,26 @@ def _send_text_mysql(cursor: Any, writes: Sequence[Write]) -> None:
     from pymysql.constants import COMMAND  # type: ignore[import-untyped]
 
     connection = cursor.connection
-    text = STATEMENT_END.join([cursor.mogrify(one.text, one.values) for one in writes])
+    text = STATEMENT_END.join([_with_literals(connection, write) for write in writes])
     connection._execute_command(COMMAND.COM_QUERY, text)
     # Each statement is answered by one packet; it raises if that is an error. A cursor would make a
     # result of each. test_statements.py counts what is sent, on connections of this kind.
     while connection._read_ok_packet().has_next:
         pass
+
+
+def _with_literals(connection: Any, write: Write) -> str:
+    """The statement with its values in the text, as a cursor of PyMySQL writes them."""
+    values = write.values
+    if values is None:
+        return write.text
+    escape = connection.escape
+    # Most are numbers, which the driver would look up in a table of types.
+    if isinstance(values, tuple):
+        return write.text % tuple([str(v) if type(v) is int else escape(v) for v in values])
+    return write.text % {
+        name: str(v) if type(v) is int else escape(v) for name, v in values.items()
+    }
 
 
 _LOCAL_HOSTS = (None, "", "localhost", "127.0.0.1", "::1")
