@@ -19,7 +19,7 @@ from roost.search.index.index import Index
 from roost.search.match import RootTest, Slot, same_as
 from roost.search.options import Options
 from roost.search.request_constraints import RequestConstraints
-from roost.search.sharing import SharingOptions
+from roost.search.sharing import SharingByAggregates, SharingOptions
 
 # Rows are examined in ranges that double: a small limit needs few rows, a full scan few ranges.
 RANGE_MIN = 128
@@ -147,8 +147,9 @@ class TreeOptions:
         rows = self.index.rows
         most = RANGE_MAX
         if any(each.reach is not None for each in self.shared):
-            # Every tree may have all sharing providers as options, besides its own.
-            most = max(RANGE_MIN, RANGE_MAX // (1 + len(self.sharing)))
+            # A tree may have all that share with it as options, besides its own.
+            sharing_most = int(SharingByAggregates.of(self.index).count.max(initial=0))
+            most = max(RANGE_MIN, RANGE_MAX // (1 + sharing_most))
         size = most if self.limit is None else self.limit * ROWS_PER_CANDIDATE
         size = min(max(size, RANGE_MIN), most)
         begin = int(rows.root[self.begin])
