@@ -1,7 +1,9 @@
 """The typed client, on a real server and without one."""
 
+import ssl
 import threading
 import uuid
+from typing import Any
 
 import msgspec
 import pytest
@@ -140,3 +142,24 @@ def test_a_client_may_be_used_by_many_threads(server: RoostServer) -> None:
         for thread in threads:
             thread.join()
         assert client.providers() is not None
+
+
+@pytest.mark.parametrize(
+    ("url", "authorities_read"),
+    [("http://placement:8778", 0), ("https://placement", 1), ("HTTPS://placement", 1)],
+)
+def test_authorities_are_read_for_tls_alone(
+    url: str, authorities_read: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes longer than everything else that most commands do."""
+    create, contexts = ssl.create_default_context, []
+
+    def remember(*arguments: Any, **options: Any) -> ssl.SSLContext:
+        contexts.append(create(*arguments, **options))
+        return contexts[-1]
+
+    monkeypatch.setattr(ssl, "create_default_context", remember)
+    with Client(url):
+        pass
+    assert len(contexts) == authorities_read
+    assert all(context.verify_mode is ssl.CERT_REQUIRED for context in contexts)

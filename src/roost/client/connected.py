@@ -50,6 +50,8 @@ class Connected(Requests, Generic[Transport]):
         self._locate = url if callable(url) else None
         known = None if callable(url) else _checked_url(url)
         self._exchange = Exchange(known, retries=retries, request_id=request_id)
+        if verify is True and known is not None and httpx.URL(known).scheme == "http":
+            verify = _trusting_nobody()
         self._connect(ssl_context(verify) if isinstance(verify, str) else verify, transport)
 
     @classmethod
@@ -136,3 +138,8 @@ def _checked_url(url: str) -> str:
 
 def to_response(response: httpx.Response) -> Response:
     return Response(response.status_code, response.headers, response.content)
+
+
+def _trusting_nobody() -> ssl.SSLContext:
+    """For requests without TLS: httpx would read the public authorities, which takes long."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
