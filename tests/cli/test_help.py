@@ -90,9 +90,18 @@ def test_every_command_is_in_a_section() -> None:
     assert {*roost.commands} <= {*listed}
 
 
+def imported_with(module: str) -> set[str]:
+    code = f"import sys, {module}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {*done.stdout.split()}
+
+
 def test_help_imports_nothing_heavy() -> None:
     """Shell completion imports the program at every key press; the rest must load later."""
-    code = "import sys, roost.cli.main; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"granian", "httpx", "msgspec", "numpy", "oslo_config", "rich", "sqlalchemy"}
-    assert heavy & {*done.stdout.split()} == set()
+    assert heavy & imported_with("roost.cli.main") == set()
+
+
+def test_a_worker_imports_nothing_for_migrations() -> None:
+    """Each worker of the server imports what it needs by itself, also when it replaces another."""
+    assert {"alembic", "mako", "pygments"} & imported_with("roost.assembly") == set()
