@@ -2,12 +2,14 @@
 
 import threading
 import time
+import types
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from roost.service.claim_queue import ClaimQueue
+from roost.service import claim_queue
+from roost.service.claim_queue import GATHER_SECONDS, ClaimQueue
 
 SECONDS_MAX = 30.0
 
@@ -59,6 +61,29 @@ def test_what_arrives_meanwhile_goes_together() -> None:
         results = [future.result(SECONDS_MAX) for future in first + others]
     assert results == [f"done {number}" for number in range(9)]
     assert [len(batch) for batch in work.batches] == [1, 8]
+
+
+def test_a_batch_after_a_shared_one_gathers(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue: ClaimQueue[int, str] = ClaimQueue(patience_seconds=SECONDS_MAX)
+    work = Work(blocked=True)
+    pauses: list[float] = []
+    # Of the queue alone.
+    clock = types.SimpleNamespace(monotonic=time.monotonic, sleep=pauses.append)
+    monkeypatch.setattr(claim_queue, "time", clock)
+    with ThreadPoolExecutor(3) as pool:
+        first = start(pool, queue, work, [0])
+        assert work.begun.acquire(timeout=SECONDS_MAX)
+        others = start(pool, queue, work, (1, 2))
+        wait_until_waiting(queue, 2)
+        work.may_end.release(2)
+        for future in first + others:
+            future.result(SECONDS_MAX)
+    work.may_end.release(2)
+    for number in (3, 4):
+        queue.run(number, work)
+    assert [len(batch) for batch in work.batches] == [1, 2, 1, 1]
+    # The first after the shared one waited in vain; whoever is alone after that does not wait.
+    assert pauses == [GATHER_SECONDS]
 
 
 def test_a_batch_has_a_bound() -> None:

@@ -12,7 +12,7 @@ from roost.store.change_record import Announcement, ChangeRecord
 from roost.store.connection.database import Database
 from roost.store.connection.statements import SENDS_WHOLE, Write, send, send_whole
 from roost.store.feed.writer import Writer
-from roost.store.tables.new_claims import BY_KEYS_ALONE
+from roost.store.tables.new_claims import BY_KEYS_ALONE, PLANNED_ONCE
 
 # What to send, for a dialect, with this announcement.
 MakeWrites = Callable[[Dialect, Announcement], Sequence[Write]]
@@ -123,6 +123,7 @@ class AtOnceWriter:
             raise driver.DBConnectionError(error) from error
         if self._database.dialect == "postgresql":
             connection.exec_driver_sql(f"SET {BY_KEYS_ALONE}")
+            connection.exec_driver_sql(f"SET {PLANNED_ONCE}")
             _end(connection)
         self._connection = connection
         self._connected_at = time.monotonic()

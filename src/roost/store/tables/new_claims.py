@@ -26,6 +26,8 @@ GENERATION_CHANGED = "a provider's generation changed"
 # What is read here is found by keys. PostgreSQL keeps the plan of a statement for long, and makes
 # it when the tables of a new cloud are empty: it would read whole tables, also when they are full.
 BY_KEYS_ALONE = "enable_seqscan = off"
+# Otherwise it plans again for the arrays of each batch, which takes longer than all the rest.
+PLANNED_ONCE = "plan_cache_mode = force_generic_plan"
 
 
 class NewClaims(Value, frozen=True, kw_only=True):
