@@ -4,7 +4,9 @@ oslo.config converts values and forgets where it found them. What is read here s
 about them, and knows the names that nobody asks for.
 """
 
+import grp
 import os
+import pwd
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -73,6 +75,10 @@ def _parse(path: str) -> dict[str, dict[str, list[str]]]:
     except FileNotFoundError:
         link = ", which is a link" if os.path.islink(path) else ""
         raise SettingsError(f"no such configuration file: {path}{link}") from None
+    except PermissionError as error:
+        raise SettingsError(
+            f"the configuration file {path} cannot be read: {error.strerror}{_who_reads(path)}"
+        ) from error
     except OSError as error:
         raise SettingsError(
             f"the configuration file {path} cannot be read: {error.strerror}"
@@ -88,6 +94,23 @@ def _parse(path: str) -> dict[str, dict[str, list[str]]]:
             "[section] or option = value, below a section"
         ) from error
     return found
+
+
+def _who_reads(path: str) -> str:
+    """What somebody can do who may not read it."""
+    try:
+        status = os.stat(path)
+        user = pwd.getpwuid(status.st_uid).pw_name
+        if status.st_mode & stat.S_IRGRP:
+            # Usually the user of the service: root alone may write what the service reads.
+            user = pwd.getpwnam(grp.getgrgid(status.st_gid).gr_name).pw_name
+    except (OSError, KeyError):
+        return ""
+    folder, is_named = _config_folder()
+    if Path(path).parent not in (folder, folder / DROP_INS):
+        return f"; use `sudo -u {user}`"
+    nothing = " or to nothing" if is_named else ""
+    return f"; use `sudo -u {user}`, or set {CONFIG_FOLDER_VARIABLE} to another folder{nothing}"
 
 
 def _variables() -> Iterator[Given]:
