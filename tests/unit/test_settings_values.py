@@ -246,6 +246,24 @@ def test_a_file_of_others_says_who_reads_it(
         assert refusal(path) == told
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives folders to others")
+def test_a_folder_of_others_says_who_reads_it(
+    reachable: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `/etc/placement` of Debian's packages of Placement."""
+    folder = reachable / "placement"
+    folder.mkdir()
+    shutil.chown(folder, "root", "daemon")
+    folder.chmod(0o750)
+    monkeypatch.delenv("OS_PLACEMENT_CONFIG_DIR", raising=False)
+    monkeypatch.setattr("roost.settings.sources.CONFIG_FOLDER_DEFAULT", str(folder))
+    with as_nobody():
+        assert refusal() == (
+            f"the folder {folder} cannot be read: Permission denied; use `sudo -u daemon`, or set "
+            "OS_PLACEMENT_CONFIG_DIR to another folder"
+        )
+
+
 class TestFilesThatAreThere:
     """None is left out because it cannot be read: the database might be another one then."""
 

@@ -75,14 +75,8 @@ def _parse(path: str) -> dict[str, dict[str, list[str]]]:
     except FileNotFoundError:
         link = ", which is a link" if os.path.islink(path) else ""
         raise SettingsError(f"no such configuration file: {path}{link}") from None
-    except PermissionError as error:
-        raise SettingsError(
-            f"the configuration file {path} cannot be read: {error.strerror}{_who_reads(path)}"
-        ) from error
     except OSError as error:
-        raise SettingsError(
-            f"the configuration file {path} cannot be read: {error.strerror}"
-        ) from error
+        raise _unreadable("configuration file", Path(path), error) from error
     except UnicodeDecodeError as error:
         raise SettingsError(
             f"the configuration file {path} is not UTF-8 text: byte {error.start}"
@@ -96,21 +90,31 @@ def _parse(path: str) -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def _who_reads(path: str) -> str:
-    """What somebody can do who may not read it."""
+def _unreadable(kind: str, path: Path, error: OSError) -> SettingsError:
+    """With what somebody can do who may not read it."""
+    told = f"the {kind} {path} cannot be read: {error.strerror}"
+    user = _reader(path) if isinstance(error, PermissionError) else None
+    if user is not None:
+        told += f"; use `sudo -u {user}`"
+        folder, is_named = _config_folder()
+        if path.is_relative_to(folder):
+            nothing = " or to nothing" if is_named else ""
+            told += f", or set {CONFIG_FOLDER_VARIABLE} to another folder{nothing}"
+    return SettingsError(told)
+
+
+def _reader(path: Path) -> str | None:
+    """A user who may read it."""
     try:
-        status = os.stat(path)
-        user = pwd.getpwuid(status.st_uid).pw_name
+        status = path.stat()
         if status.st_mode & stat.S_IRGRP:
             # Usually the user of the service: root alone may write what the service reads.
-            user = pwd.getpwnam(grp.getgrgid(status.st_gid).gr_name).pw_name
+            return pwd.getpwnam(grp.getgrgid(status.st_gid).gr_name).pw_name
+        if status.st_mode & stat.S_IRUSR:
+            return pwd.getpwuid(status.st_uid).pw_name
     except (OSError, KeyError):
-        return ""
-    folder, is_named = _config_folder()
-    if Path(path).parent not in (folder, folder / DROP_INS):
-        return f"; use `sudo -u {user}`"
-    nothing = " or to nothing" if is_named else ""
-    return f"; use `sudo -u {user}`, or set {CONFIG_FOLDER_VARIABLE} to another folder{nothing}"
+        pass
+    return None
 
 
 def _variables() -> Iterator[Given]:
@@ -199,4 +203,4 @@ def _reading(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SettingsError(f"the folder {folder} cannot be read: {error.strerror}") from error
+        raise _unreadable("folder", folder, error) from error
