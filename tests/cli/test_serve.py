@@ -144,7 +144,8 @@ class TestServe:
 
     def test_refuses_noauth2_on_a_public_address(self, sqlite_url: str) -> None:
         arguments = ("serve", "--host", "0.0.0.0", "--auth", "noauth2", "--database", sqlite_url)
-        assert_refused(roost(*arguments), naming="[roost]allow_remote_noauth2 allows it")
+        allowed = "--allow-remote-noauth2 or [roost]allow_remote_noauth2 allows it"
+        assert_refused(roost(*arguments), naming=allowed)
 
     def test_refuses_keystone_without_its_settings(self, tmp_path: Path) -> None:
         database = f"sqlite:///{tmp_path / 'roost.db'}"

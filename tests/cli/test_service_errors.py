@@ -98,6 +98,20 @@ def test_a_server_of_something_else(other_server: str) -> None:
     assert "html" not in told
 
 
+def test_a_path_that_has_no_service(tmp_path: Path) -> None:
+    with RoostServer(f"sqlite:///{tmp_path / 'roost.db'}", tmp_path) as server:
+        assert failure("tree", "--url", f"{server.url}/placement") == (
+            f"{server.url}/placement is not a placement service (it answers 404): {NAME_ANOTHER}"
+        )
+
+
+def test_a_server_without_tls(server: RoostServer) -> None:
+    url = server.url.replace("http:", "https:")
+    assert failure("tree", "--url", url) == (
+        f"{url} does not speak TLS: write http:// for https://, or {NAME_ANOTHER}"
+    )
+
+
 def test_a_server_that_does_not_speak_http() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"

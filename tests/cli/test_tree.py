@@ -389,3 +389,19 @@ def test_changes_are_shown_until_ctrl_c(tmp_path: Path) -> None:
         assert max(map(len, lines)) < COLUMNS
         assert lines[-1].startswith("as of ")
         assert "more trees do not fit" in lines[-1]
+
+
+def test_an_empty_cloud_is_said_to_be_empty(tmp_path: Path) -> None:
+    server = RoostServer(f"sqlite:///{tmp_path / 'roost.db'}", tmp_path)
+    with (
+        server,
+        httpx.Client(base_url=server.url, timeout=30, headers=HEADERS) as client,
+        on_terminal(server, "--watch", "--class", "VCPU") as terminal,
+    ):
+        terminal.wait_for("there are no providers, as of ")
+        load(build(provider("host", {"DISK_GB": 1})), client)
+        terminal.wait_for("no provider has VCPU, as of ")
+        load(build(provider("other", {"VCPU": 8})), client)
+        terminal.wait_for("8 free")
+        terminal.interrupt()
+        assert terminal.wait() == 0

@@ -94,6 +94,11 @@ def test_it_shows_all_operations(
     expect(page.get_by_role("status")).to_have_text(re.compile(r"^(\d+) of \1 operations$"))
     for name in ("providers", "resource classes", "candidates", "operating"):
         expect(page.get_by_role("region", name=name, exact=True)).to_be_visible()
+    # Also those of extensions, which have a mark behind them.
+    summaries = page.locator(".operations li > .quiet").all()
+    boxes = [box for each in summaries if (box := each.bounding_box()) is not None]
+    assert len(boxes) > 50
+    assert len({box["x"] for box in boxes}) == 1
     assert axe(page) == []
     take_pictures(page, "docs")
 

@@ -43,9 +43,14 @@ def make_base() -> Path:
     return BASE
 
 
-def run(*command: str) -> str:
+def run(*command: str, environment: Mapping[str, str] | None = None) -> str:
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+        command,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout

@@ -7,6 +7,7 @@ builds all of them, installs them, starts the service, upgrades, removes and pur
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.packages.contents import ROOT
 from tests.packages.debian_root import DebianRoot, run
 from tests.support.database_servers import free_port, missing
 from tests.support.installed_program import use_api, use_commands
+from tests.support.roost_server import RoostServer
 from tests.support.service_process import ServiceProcess
 
 WHOLE = "debian" in os.environ.get("ROOST_PACKAGES", "")
@@ -79,7 +81,8 @@ class TestContents:
         tree = unpack(packages[package], tmp_path / "tree")
         unit = (tree / "lib" / "systemd" / "system" / f"{name}.service").read_text()
         assert "/opt/" not in unit
-        replaced = unit.replace("/usr/lib/roost/", "/opt/roost/").replace(
+        # What the service calls itself is then what users type.
+        replaced = unit.replace("/usr/bin/", "/opt/roost/bin/").replace(
             "/lib/systemd", "/etc/systemd"
         )
         assert replaced == (ROOT / "deploy" / f"{name}.service").read_text()
@@ -95,6 +98,57 @@ class TestContents:
         assert "deb-systemd-helper enable 'roost.service'" in server.read_text()
         assert "start" in server.read_text()
         assert "deb-systemd-invoke" not in agent.read_text()
+
+
+class TestCommand:
+    """`/usr/bin/roost`, with the Python of the tests, and a folder of theirs as `/etc/roost`."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        folder = tmp_path / "etc"
+        folder.mkdir()
+        return folder
+
+    @pytest.fixture
+    def command(self, folder: Path, tmp_path: Path) -> Path:
+        path = tmp_path / "bin" / "roost"
+        path.parent.mkdir()
+        written = (ROOT / "debian" / "command.py").read_text()
+        written = written.replace("#!/usr/lib/roost/bin/python3", f"#!{sys.executable}")
+        path.write_text(written.replace("/etc/roost", str(folder)))
+        path.chmod(0o755)
+        return path
+
+    def test_the_service_names_what_is_typed(self, command: Path, tmp_path: Path) -> None:
+        environment = {"PATH": f"{command.parent}:/usr/bin:/bin"}
+        database = f"sqlite:///{tmp_path / 'roost.db'}"
+        server = RoostServer(database, tmp_path, environment=environment, program=[str(command)])
+        with server:
+            [said] = re.findall(r"^  try +(.*)$", server.output, re.MULTILINE)
+            assert said == f"roost tree --url {server.url}"
+
+    @pytest.mark.parametrize("named", [None, "", "elsewhere"])
+    def test_it_uses_the_configuration_of_the_service(
+        self, command: Path, folder: Path, tmp_path: Path, named: str | None
+    ) -> None:
+        """Unless told otherwise."""
+        databases = {}
+        for each in (folder, tmp_path / "elsewhere"):
+            each.mkdir(exist_ok=True)
+            databases[each.name] = each / "roost.db"
+            (each / "placement.conf").write_text(
+                f"[placement_database]\nconnection = sqlite:///{databases[each.name]}\n"
+            )
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("OS_")
+        }
+        environment["XDG_DATA_HOME"] = str(tmp_path / "data")
+        if named is not None:
+            environment["OS_PLACEMENT_CONFIG_DIR"] = str(tmp_path / named) if named else ""
+        run(str(command), "db", "sync", environment=environment)
+        databases[""] = tmp_path / "data" / "roost" / "roost.db"
+        expected = "etc" if named is None else named
+        assert [name for name, path in databases.items() if path.exists()] == [expected]
 
 
 class Service(ServiceProcess):
@@ -191,12 +245,16 @@ class TestMachine:
         example = ROOT / "docs" / "examples" / "gpu-cluster.yaml"
         root.write(DESCRIPTION, example.read_bytes())
         with Service(root, tmp_path) as service:
+            assert f"  try             roost tree --url {service.url}\n" in service.output
             use_api(service.url)
             use_commands(lambda *words: root.run("roost", *words), service.url, DESCRIPTION)
             assert httpx.get(f"{service.url}/console/", follow_redirects=True).status_code == 200
             # Anybody may ask; the configuration is for the service alone.
             asked = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
             assert "host" in root.run(*asked, "roost", "tree", "--url", service.url)
+            refused = root.run(*asked, "roost", "serve", check=False)
+            assert refused.count("\n") == 1
+            assert "sudo -u roost" in refused
         assert service.process.returncode == 0
         root.path(DESCRIPTION).unlink()
         assert root.path("/var/lib/roost/roost.db").exists()

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -60,6 +61,25 @@ def test_every_script_is_explained(name: str) -> None:
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_every_script_has_valid_syntax(name: str) -> None:
     subprocess.run(["bash", "-n", ROOT / "scripts" / name], check=True)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("name", [each for each in SCRIPTS if each != "environment"])
+def test_every_script_has_help(name: str, tmp_path: Path) -> None:
+    """Of its own, which installs nothing first, or that of the program that gets its arguments."""
+    if 'exec "$environment/bin/' in script(name) and '"$@"' in script(name):
+        return
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    done = subprocess.run(
+        ["bash", tmp_path / "scripts" / name, "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"scripts/{name}" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["scripts"]
 
 
 def test_every_mark_is_explained() -> None:

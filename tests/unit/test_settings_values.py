@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -217,6 +218,50 @@ def test_a_folder_or_file_without_permission_is_one_line(
         path = secret / "given.conf"
         assert refusal(path) == f"the configuration file {path} cannot be read: Permission denied"
     secret.chmod(0o700)
+
+
+@pytest.mark.parametrize(
+    ("mode", "group", "reader"), [(0o640, "daemon", "daemon"), (0o600, "daemon", "root")]
+)
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files to others")
+def test_a_file_of_others_says_who_reads_it(
+    reachable: Path, monkeypatch: pytest.MonkeyPatch, mode: int, group: str, reader: str
+) -> None:
+    """As that of roost-server: it is for the user of the service, and anybody may call `roost`."""
+    path = reachable / "placement.conf"
+    path.touch()
+    shutil.chown(path, "root", group)
+    path.chmod(mode)
+    told = (
+        f"the configuration file {path} cannot be read: Permission denied; use `sudo -u {reader}`"
+    )
+    with as_nobody():
+        monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(reachable))
+        another = ", or set OS_PLACEMENT_CONFIG_DIR to another folder"
+        assert refusal() == f"{told}{another} or to nothing"
+        monkeypatch.delenv("OS_PLACEMENT_CONFIG_DIR")
+        monkeypatch.setattr("roost.settings.sources.CONFIG_FOLDER_DEFAULT", str(reachable))
+        assert refusal() == f"{told}{another}"
+        monkeypatch.setattr("roost.settings.sources.CONFIG_FOLDER_DEFAULT", "/nonexistent")
+        assert refusal(path) == told
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives folders to others")
+def test_a_folder_of_others_says_who_reads_it(
+    reachable: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `/etc/placement` of Debian's packages of Placement."""
+    folder = reachable / "placement"
+    folder.mkdir()
+    shutil.chown(folder, "root", "daemon")
+    folder.chmod(0o750)
+    monkeypatch.delenv("OS_PLACEMENT_CONFIG_DIR", raising=False)
+    monkeypatch.setattr("roost.settings.sources.CONFIG_FOLDER_DEFAULT", str(folder))
+    with as_nobody():
+        assert refusal() == (
+            f"the folder {folder} cannot be read: Permission denied; use `sudo -u daemon`, or set "
+            "OS_PLACEMENT_CONFIG_DIR to another folder"
+        )
 
 
 class TestFilesThatAreThere:

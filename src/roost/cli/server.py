@@ -68,7 +68,7 @@ def _refuse_remote_noauth2(host: str, settings: Settings) -> None:
     if loopback_only and not is_loopback(host):
         raise BadInput(
             f"noauth2 accepts every token, so it listens on this machine only and not on "
-            f"{host}; [roost]allow_remote_noauth2 allows it"
+            f"{host}; --allow-remote-noauth2 or [roost]allow_remote_noauth2 allows it"
         )
 
 

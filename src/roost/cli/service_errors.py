@@ -13,12 +13,15 @@ from roost.client import (
     ClientError,
     Forbidden,
     InvalidRequest,
+    NotFound,
     NotUnderstood,
     Unauthorized,
     Unreachable,
 )
 
 NAME_ANOTHER = "name another with --url or ROOST_URL"
+
+_NO_ROUTE = "The resource could not be found."
 
 # The reason of the operating system, within whatever libraries say around it.
 _SYSTEM_REASON = re.compile(r"\[Errno -?\d+\] ([^'\")]+)")
@@ -96,6 +99,10 @@ def _failure(error: ClientError, url: str, *, uses_keystone: bool) -> Failure:
     match error:
         case Unreachable(sent=False):
             reason = _reason(error.__cause__ or error)
+            if "WRONG_VERSION_NUMBER" in reason:
+                return Failure(
+                    f"{url} does not speak TLS: write http:// for https://, or {NAME_ANOTHER}"
+                )
             return Failure(
                 f"no service at {url} ({reason}): start one with `roost serve`, or {NAME_ANOTHER}"
             )
@@ -104,8 +111,7 @@ def _failure(error: ClientError, url: str, *, uses_keystone: bool) -> Failure:
             return Failure(f"no answer from {url} ({reason}): try again, or {NAME_ANOTHER}")
         case NotUnderstood():
             return Failure(f"{url} is not a placement service ({error}): {NAME_ANOTHER}")
-        case ApiError() if error.detail.lstrip().startswith("<") and error.status < 500:
-            # A page for people: no placement service has any.
+        case ApiError() if _is_elsewhere(error):
             return Failure(
                 f"{url} is not a placement service (it answers {error.status}): {NAME_ANOTHER}"
             )
@@ -130,6 +136,15 @@ def _failure(error: ClientError, url: str, *, uses_keystone: bool) -> Failure:
                 "another role"
             )
     return Failure(one_line(error))
+
+
+def _is_elsewhere(error: ApiError) -> bool:
+    """Whether no placement service answers at this path."""
+    if error.detail.lstrip().startswith("<"):
+        # A page for people: no placement service has any.
+        return error.status < 500
+    # Without a word on what is missing: there is no such route. Perhaps the prefix is another.
+    return isinstance(error, NotFound) and error.detail == _NO_ROUTE
 
 
 def _reason(error: BaseException) -> str:

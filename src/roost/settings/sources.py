@@ -4,7 +4,9 @@ oslo.config converts values and forgets where it found them. What is read here s
 about them, and knows the names that nobody asks for.
 """
 
+import grp
 import os
+import pwd
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -74,9 +76,7 @@ def _parse(path: str) -> dict[str, dict[str, list[str]]]:
         link = ", which is a link" if os.path.islink(path) else ""
         raise SettingsError(f"no such configuration file: {path}{link}") from None
     except OSError as error:
-        raise SettingsError(
-            f"the configuration file {path} cannot be read: {error.strerror}"
-        ) from error
+        raise _unreadable("configuration file", Path(path), error) from error
     except UnicodeDecodeError as error:
         raise SettingsError(
             f"the configuration file {path} is not UTF-8 text: byte {error.start}"
@@ -88,6 +88,33 @@ def _parse(path: str) -> dict[str, dict[str, list[str]]]:
             "[section] or option = value, below a section"
         ) from error
     return found
+
+
+def _unreadable(kind: str, path: Path, error: OSError) -> SettingsError:
+    """With what somebody can do who may not read it."""
+    told = f"the {kind} {path} cannot be read: {error.strerror}"
+    user = _reader(path) if isinstance(error, PermissionError) else None
+    if user is not None:
+        told += f"; use `sudo -u {user}`"
+        folder, is_named = _config_folder()
+        if path.is_relative_to(folder):
+            nothing = " or to nothing" if is_named else ""
+            told += f", or set {CONFIG_FOLDER_VARIABLE} to another folder{nothing}"
+    return SettingsError(told)
+
+
+def _reader(path: Path) -> str | None:
+    """A user who may read it."""
+    try:
+        status = path.stat()
+        if status.st_mode & stat.S_IRGRP:
+            # Usually the user of the service: root alone may write what the service reads.
+            return pwd.getpwnam(grp.getgrgid(status.st_gid).gr_name).pw_name
+        if status.st_mode & stat.S_IRUSR:
+            return pwd.getpwuid(status.st_uid).pw_name
+    except (OSError, KeyError):
+        pass
+    return None
 
 
 def _variables() -> Iterator[Given]:
@@ -176,4 +203,4 @@ def _reading(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SettingsError(f"the folder {folder} cannot be read: {error.strerror}") from error
+        raise _unreadable("folder", folder, error) from error

@@ -11,6 +11,7 @@ from rich.control import Control
 from rich.segment import ControlType
 from rich.text import Text
 
+from roost.cli.output import printable
 from roost.cli.tree.cloud import Cloud
 from roost.cli.tree.drawing import Drawing, Line
 from roost.cli.tree.forest import Node, Selection
@@ -136,10 +137,11 @@ def fitting(trees: Sequence[Node], drawing: Drawing, height: int) -> tuple[list[
 
 def watch(cloud: Cloud, feed: Feed, selection: Selection, screen: Screen) -> None:
     """Show what was read of a cloud, and follow it until the process is interrupted."""
-    trees, read_at, remark = cloud.trees(selection), _clock(), ""
+    trees, remark = cloud.trees(selection), ""
+    status = _status(cloud, selection, trees)
     with screen.shown():
         while True:
-            screen.draw(trees, f"as of {read_at}{remark}")
+            screen.draw(trees, f"{status}{remark}")
             try:
                 found = feed.wait()
                 began = time.monotonic()
@@ -151,11 +153,13 @@ def watch(cloud: Cloud, feed: Feed, selection: Selection, screen: Screen) -> Non
                 continue
             remark = ""
             if has_changed:
-                trees, read_at = cloud.trees(selection), _clock()
-                screen.draw(trees, f"as of {read_at}")
+                trees = cloud.trees(selection)
+                status = _status(cloud, selection, trees)
+                screen.draw(trees, status)
                 whole = time.monotonic() - began
                 time.sleep(max(PAUSE_SECONDS_MIN, READING_FACTOR * reading, whole))
 
 
-def _clock() -> str:
-    return time.strftime("%H:%M:%S")
+def _status(cloud: Cloud, selection: Selection, trees: Sequence[Node]) -> str:
+    why_nothing = "" if trees else f"{printable(cloud.why_nothing(selection))}, "
+    return f"{why_nothing}as of {time.strftime('%H:%M:%S')}"
