@@ -4,6 +4,7 @@ import pytest
 
 from roost.store.connection.database import Database
 from roost.store.connection.engine import EngineOptions
+from roost.store.feed import position_question
 from roost.store.feed.polling import WriterPoll
 from roost.store.feed.positions import read_position
 from roost.store.feed.writer import Writer
@@ -28,6 +29,23 @@ def test_the_shortcut_through_the_driver_says_what_the_table_says(database: Data
             assert dict(asked) == database.read(read_position)
             # None the first time, then several: each registration is a writer.
             Writer(database).register()
+    finally:
+        poll.close()
+        database.dispose()
+
+
+def test_a_cursor_asks_where_nothing_can_be_prepared(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As through some proxies. This server knows no such command."""
+    monkeypatch.setattr(position_question, "_PREPARE_STATEMENT", 0x30)
+    poll = WriterPoll(database)
+    try:
+        Writer(database).register()
+        asked = poll._polled(poll._read_position)
+        assert (poll._question is None) == (database.dialect in ("sqlite", "mysql"))
+        assert asked is not None
+        assert dict(asked) == database.read(read_position)
     finally:
         poll.close()
         database.dispose()

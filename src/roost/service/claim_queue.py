@@ -1,8 +1,8 @@
 """Who claims next: what arrives while a transaction is on its way goes into the next one together.
 
 A client alone never waits. The more clients claim at the same time, the more of them share a
-transaction, and with it its statements, its change record and its COMMIT. Each of them costs the
-less, the more share it, so a batch after one that was shared is given a moment to gather.
+transaction, and with it its statements, its change record and its COMMIT. The larger a batch, the
+less each claim costs, so the one after a batch of several claims waits a moment for more.
 """
 
 import threading
@@ -23,7 +23,6 @@ BATCH_MAX = 64
 # How long a transaction may take before claims no longer wait for it. It may wait for a lock that
 # somebody keeps, which is no concern of the others: they go their own ways beside it.
 PATIENCE_SECONDS = 0.25
-
 
 # How long the leader of a batch waits for others, if the batch before it had several claims.
 # Clients that were answered together come back together. A transaction takes longer.
@@ -126,7 +125,7 @@ class ClaimQueue(Generic[Item, Outcome]):
                 entry.ready.release()
 
     def _gather(self) -> None:
-        """Let those join that are about to."""
+        """Wait for claims that are about to arrive, if the last batch had several."""
         if self._last_count > 1 and len(self._waiting) + 1 < self._batch_max:
             time.sleep(GATHER_SECONDS)
 

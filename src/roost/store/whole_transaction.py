@@ -7,7 +7,6 @@ with it the transaction as a whole.
 Not for SQLite, where there is no round trip to save.
 """
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,9 +15,6 @@ from sqlalchemy import Dialect
 from roost.store.change_record import Announcement
 from roost.store.connection.driver_errors import GUARD_FAILED, WRITER_LOST
 from roost.store.connection.statements import Write
-
-# Most transactions write one provider or a few.
-GUARDS_CACHED = 64
 
 
 def whole_transaction(
@@ -79,7 +75,6 @@ def _mysql(dialect: Any, writes: Sequence[Write], announcement: Announcement) ->
     return found
 
 
-@functools.lru_cache(GUARDS_CACHED)
 def _mysql_guard(has_blocks: bool, count: int, text: str) -> Write:
     guard = _MARIADB_GUARD if has_blocks else _MYSQL_GUARD
     return Write(guard.format(count=count, text=text))

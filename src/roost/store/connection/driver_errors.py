@@ -60,7 +60,7 @@ RETRYABLE = (
     driver.DBReferenceError,
 )
 
-# What guards inside of a statement of MariaDB's say.
+# The messages of the errors that guards raise in a block of MariaDB's (`whole_transaction.py`).
 GUARD_FAILED, WRITER_LOST = "roost: a guard failed", "roost: the row of the writer is missing"
 
 _SERIALIZATION_FAILURE = "40001"  # the SQLSTATE of a transaction that lost a race
