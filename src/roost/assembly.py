@@ -23,6 +23,7 @@ from roost.service.service import Roost, ShowProgress, show_nothing
 from roost.settings import DATABASE, Settings, SettingsError, load_settings
 from roost.store import standard_names
 from roost.store.connection.engine import use_write_ahead_log
+from roost.store.feed.shared_positions import SharedPositions
 from roost.store.migrations import migrate
 
 LOG = logging.getLogger(__name__)
@@ -37,6 +38,7 @@ def build_application(
     stopping: threading.Event | None = None,
     show_progress: ShowProgress = show_nothing,
     load_at_start: bool = False,
+    shared: SharedPositions | None = None,
 ) -> Application:
     """The whole service as one WSGI application.
 
@@ -44,7 +46,8 @@ def build_application(
     The first request that needs the tables creates or migrates them, if `sync` says so, or
     [placement_database]sync_on_startup, or if no database is configured and roost uses its
     embedded one. Requests that wait for events end when the server sets `stopping`. The index is
-    loaded with the first request that needs it, or with `load_at_start` beside the caller.
+    loaded with the first request that needs it, or with `load_at_start` beside the caller. The
+    processes of one service share positions of the change feed.
     """
     if settings is None:
         named = {} if database_url is None else {(DATABASE, "connection"): database_url}
@@ -54,7 +57,9 @@ def build_application(
     if sync is None:
         sync = settings.database.sync_on_startup
     settings = settings.on_database(database_url)
-    roost = _open(settings, sync=sync, stopping=stopping, show_progress=show_progress)
+    roost = _open(
+        settings, sync=sync, stopping=stopping, show_progress=show_progress, shared=shared
+    )
     if load_at_start:
         threading.Thread(target=_load, args=[roost], name="load at start", daemon=True).start()
     return create_application(roost)
@@ -84,6 +89,7 @@ def open_application(
     try:
         roost.open()
         yield create_application(roost)
+        roost.store.end()
     finally:
         roost.close()
 
@@ -94,8 +100,9 @@ def _open(
     sync: bool | None,
     stopping: threading.Event | None = None,
     show_progress: ShowProgress,
+    shared: SharedPositions | None = None,
 ) -> Roost:
-    store = open_store(settings)
+    store = open_store(settings, shared)
     sync = settings.database.connection is None if sync is None else sync
 
     def prepare() -> None:

@@ -9,17 +9,24 @@ from roost.store.adoption.adopt import IncompleteIds
 from roost.store.connection.database_url import missing_file
 from roost.store.connection.shown_url import database_name
 from roost.store.connection.url_parameters import InvalidDatabaseUrl
+from roost.store.feed.shared_positions import SharedPositions
 from roost.store.store import Store
 
 
-def open_store(settings: Settings) -> Store:
-    """The store of these settings. It does not connect yet."""
+def open_store(settings: Settings, shared: SharedPositions | None = None) -> Store:
+    """The store of these settings. It does not connect yet.
+
+    The processes of a service share positions of the change feed.
+    """
     database = settings.database
     if database.connection is None:
         # Only the folder of the default path is created; a configured path must exist.
         _make_folder(embedded_database_path().parent)
     with _named_setting(settings):
-        return _open_store(settings.database_url, database)
+        store = _open_store(settings.database_url, database)
+    if shared is not None:
+        store.share(shared)
+    return store
 
 
 def missing_database(settings: Settings) -> str | None:

@@ -24,10 +24,11 @@ from roost.observe import exposition, logs
 from roost.progress import LineView, View
 from roost.server.listening import Address
 from roost.server.signals import ending_when_interrupted
-from roost.server.supervisor import INTERRUPT_SECONDS_MAX, Supervisor
+from roost.server.supervisor import INTERRUPT_SECONDS_MAX, START_METHOD, Supervisor
 from roost.server.worker import Cadence, run_worker
 from roost.settings import Settings, SettingsError
 from roost.store.connection.shown_url import database_name
+from roost.store.feed.shared_positions import SharedPositions
 
 LOG = logging.getLogger(__name__)
 
@@ -55,7 +56,14 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int, thread
         exposition.drop_own_gauges()
     view: View = bar_view() or LineView(LOG.info)
     cadence = Cadence(view.after_seconds, view.every_seconds)
-    work = functools.partial(run_worker, settings=settings, threads=threads, cadence=cadence)
+    work = functools.partial(
+        run_worker,
+        settings=settings,
+        threads=threads,
+        cadence=cadence,
+        # Only a fork shares it.
+        shared=SharedPositions(workers) if START_METHOD == "fork" else None,
+    )
     Supervisor(work, address, workers, after_end=exposition.add_up_ended, view=view).run()
 
 

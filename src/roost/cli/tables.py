@@ -58,6 +58,7 @@ def open_tables(settings: Settings, *, create: bool = False) -> Iterator[Store]:
         store = open_store(settings)
         try:
             yield store
+            store.end()
         finally:
             # No connection may be open when worker processes are forked.
             store.dispose()

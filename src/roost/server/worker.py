@@ -29,6 +29,10 @@ from roost.server.progress_reports import ReportingView
 from roost.server.signals import STOP_SIGNALS
 from roost.service.service import ShowProgress
 from roost.settings import Settings
+from roost.store.feed.shared_positions import SharedPositions
+
+# How long a worker that ends waits for the database, which may be gone.
+LEAVE_SECONDS_MAX = 0.3
 
 # See prctl(2).
 _PR_SET_PDEATHSIG = 1
@@ -53,6 +57,7 @@ def run_worker(
     settings: Settings,
     threads: int,
     cadence: Cadence,
+    shared: SharedPositions | None = None,
 ) -> None:
     """Serve the API until the parent says so on the connection, or dies."""
     stopping = threading.Event()
@@ -64,14 +69,27 @@ def run_worker(
         return drawn(ReportingView(connection, **cadence._asdict()))
 
     serve_here(
-        functools.partial(load_worker, settings, threads, stopping, show_progress),
+        functools.partial(load_worker, settings, threads, stopping, show_progress, shared),
         listener,
         interface=Interfaces.ASGINL,
     )
+    if shared is not None:
+        _leave(shared)
+
+
+def _leave(shared: SharedPositions) -> None:
+    """Say that this process writes no more; without that the next one finds out by itself."""
+    thread = threading.Thread(target=shared.leave, name="leave", daemon=True)
+    thread.start()
+    thread.join(LEAVE_SECONDS_MAX)
 
 
 def load_worker(
-    settings: Settings, threads: int, stopping: threading.Event, show_progress: ShowProgress
+    settings: Settings,
+    threads: int,
+    stopping: threading.Event,
+    show_progress: ShowProgress,
+    shared: SharedPositions | None,
 ) -> Front:
     """What each worker process serves. It inherits no connection: the parent has none open."""
     logs.configure(settings)
@@ -83,6 +101,7 @@ def load_worker(
             stopping=stopping,
             show_progress=show_progress,
             load_at_start=True,
+            shared=shared,
         )
     )
     threading.Thread(target=application.build_now, name="build", daemon=True).start()

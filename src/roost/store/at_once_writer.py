@@ -56,13 +56,13 @@ class AtOnceWriter:
 
     def write(self, record: ChangeRecord, make_writes: MakeWrites) -> None:
         """Write and commit, or raise; nothing was written then. One thread at a time."""
-        self.feed_writer.register()
+        self.feed_writer.prepare()
         with self._lock:
             self._commit(record, make_writes)
 
     def write_in_turn(self, record: ChangeRecord, make_writes: MakeWrites) -> bool:
         """Like `write`; False if others took too long, and nothing was done."""
-        self.feed_writer.register()
+        self.feed_writer.prepare()
         if not self._lock.acquire(timeout=TURN_SECONDS_MAX):
             return False
         try:

@@ -11,9 +11,10 @@ from typing import Any, Self, TypeVar
 
 from oslo_db import exception as driver  # type: ignore[import-untyped]
 from sqlalchemy import Connection, Engine
+from sqlalchemy import exc as sql
 
 from roost.changes import Changes, Rows
-from roost.errors import ConcurrentUpdate
+from roost.errors import ConcurrentUpdate, Unavailable
 from roost.observe import metrics
 from roost.progress import SILENT, Progress
 from roost.store.at_once_writer import AtOnceWriter
@@ -31,6 +32,7 @@ from roost.store.connection.statements import Write, send
 from roost.store.feed.history import HistoryEntry, read_history
 from roost.store.feed.positions import FeedPosition
 from roost.store.feed.reader import Feed
+from roost.store.feed.shared_positions import SharedPositions
 from roost.store.feed.writer import Writer
 from roost.store.tables.consumer_list import ConsumerList
 from roost.store.tables.consumer_references import References, find_references
@@ -62,6 +64,7 @@ class Store:
         at_once = self._at_once_writer.feed_writer if self.writes_at_once else None
         if at_once is not None:
             self._writer.companion, at_once.companion = at_once, self._writer
+        self._writers = [self._writer] if at_once is None else [self._writer, at_once]
         self._feed = Feed(database, self._writer, at_once)
         self.reads = Reads(database)
         self.consumer_list = ConsumerList(database)
@@ -88,6 +91,27 @@ class Store:
             self._ignores_case = self.reads.ignores_case()
         return self._ignores_case
 
+    def share(self, shared: SharedPositions) -> None:
+        """Take part in what the processes of one service know of each other, from the start.
+
+        Not for SQLite, which says by itself whether anybody wrote.
+        """
+        if self._database.dialect == "sqlite" or (shown := shared.join(self.end)) is None:
+            return
+        for writer, each in zip(self._writers, shown, strict=False):
+            writer.share(shared, each)
+        self._feed.share(shared)
+
+    def end(self) -> None:
+        """Tell services that this process writes no more. If that fails, they find out later."""
+        if self._database.dialect == "sqlite":
+            return
+        try:
+            for writer in self._writers:
+                writer.end()
+        except (*RETRYABLE, driver.DBError, sql.DBAPIError, sql.TimeoutError, Unavailable) as error:
+            LOG.info("the end of this process could not be announced: %s", error)
+
     def dispose(self) -> None:
         """Close every connection."""
         self._feed.close()
@@ -104,7 +128,7 @@ class Store:
         If the block raises, nothing is written. A transaction never contains another one. If the
         block reads nothing, its writes may be sent at once: then the transaction is one round trip.
         """
-        self._writer.register()
+        self._writer.prepare()
         ignores_case = self.ignores_case
         at_once = may_write_at_once and self.writes_at_once
         with self._database.write_late() as late:

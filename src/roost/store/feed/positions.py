@@ -6,8 +6,10 @@ from typing import NamedTuple
 from sqlalchemy import Connection, and_, literal_column, or_, select
 
 from roost.store.change_record import ChangeRecord, decode
-from roost.store.feed.writer import KEPT_RECORDS
 from roost.store.schema import roost_changes, roost_writers
+
+# A reader that lacks more records of one writer than this reloads everything.
+KEPT_RECORDS = 8192
 
 # How far a reader has read: writer id -> the sequence number of the last record it knows.
 FeedPosition = Mapping[int, int]

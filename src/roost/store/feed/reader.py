@@ -12,15 +12,18 @@ from roost.errors import Unavailable
 from roost.progress import SILENT, Progress
 from roost.store.change_record import ChangeRecord
 from roost.store.connection.database import Database
+from roost.store.feed.other_writers import OtherWriters
 from roost.store.feed.polling import SqliteDataVersion, WriterPoll
 from roost.store.feed.positions import (
+    KEPT_RECORDS,
     FeedPosition,
     count_records,
     ranges_between,
     read_position,
     read_records_after,
 )
-from roost.store.feed.writer import KEPT_RECORDS, Writer
+from roost.store.feed.shared_positions import SharedPositions
+from roost.store.feed.writer import Writer
 from roost.store.tables import index_rows
 
 # It is bad luck if the tables are emptied between writing the row of this process and reading it.
@@ -41,8 +44,16 @@ class Feed:
         self._own_writers = (writer,) if at_once is None else (writer, at_once)
         self._poll = WriterPoll(database)
         self._data_version = SqliteDataVersion(database) if database.dialect == "sqlite" else None
+        self._shared: SharedPositions | None = None
+        self._other_writers: OtherWriters | None = None
+
+    def share(self, shared: SharedPositions) -> None:
+        """Share with siblings of the same service what is known of the newest position."""
+        self._shared = shared
+        self._other_writers = OtherWriters(self._database, shared)
 
     def reset(self) -> None:
+        self._shared = self._other_writers = None
         self._poll.reset()
         if self._data_version is not None:
             self._data_version.reset()
@@ -95,7 +106,7 @@ class Feed:
             version = self._data_version.read()
             if self._data_version.is_newest(version, position):
                 return position, Changes()
-        newest = self._poll.position()
+        newest = self._newest(position)
         if newest == position:
             self._remember(version, position)
             return position, Changes()
@@ -105,6 +116,19 @@ class Feed:
         if news is not None:
             self._remember(version, news[0])
         return news
+
+    def _newest(self, position: FeedPosition) -> FeedPosition:
+        """The newest position; from memory if siblings who share it know that, else asked for."""
+        if self._shared is None or self._other_writers is None:
+            return self._poll.position()
+        known = self._shared.newest(position)
+        if known is not None:
+            return known
+        question = self._shared.begin_question()
+        answer = self._poll.position()
+        if not self._shared.rely_on(question, answer, self._other_writers.ended):
+            self._other_writers.note(answer)
+        return answer
 
     def own_changes(self, position: FeedPosition) -> Iterator[tuple[FeedPosition, Changes]]:
         """The next change of each of its writers that this process itself committed, from memory.

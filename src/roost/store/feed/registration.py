@@ -1,7 +1,13 @@
-"""A new row in `roost_writers`, and the end of rows whose processes are gone."""
+"""A new row in `roost_writers`, and the end of rows whose processes are gone.
+
+A writer ends when it will write no more: with its process, or after `ENDED_SECONDS` of silence. Its
+row stays for those who have not read its last records, and goes after `IDLE_SECONDS_MAX`. A process
+that was silent and writes again finds that its number is taken, and registers again.
+"""
 
 import secrets
 import uuid
+from collections.abc import Collection
 from datetime import datetime
 
 from sqlalchemy import (
@@ -9,10 +15,12 @@ from sqlalchemy import (
     Connection,
     and_,
     delete,
+    func,
     insert,
     literal_column,
     or_,
     select,
+    update,
 )
 
 from roost.store.change_record import ChangeRecord, encode
@@ -24,6 +32,22 @@ from roost.store.schema import roost_changes, roost_writers
 # harmless: a process that finds its row missing registers again.
 IDLE_SECONDS_MAX = 24 * 60 * 60
 
+# A writer that wrote nothing for so long is ended by other services. If it was only idle, it
+# registers again, and its next write takes `REGISTERED_SECONDS` longer.
+ENDED_SECONDS = 10 * 60
+
+# A new writer waits for so long before its first write if another service may rely on being alone.
+# That is several times `RELY_SECONDS`, because clocks do not run at the same speed, and a machine
+# may stop for a moment.
+REGISTERED_SECONDS = 0.25
+
+# What a token begins with, of writers whose service may rely on being alone, and of those who have
+# ended. Other tokens are hexadecimal.
+RELYING, ENDED = "rely", "gone"
+# A service that was ended by mistake may rely on being alone for a moment more. The clock of the
+# database knows seconds.
+_JUST_ENDED_SECONDS = 10
+
 # An id must survive JSON parsers that know only doubles.
 _ID_BITS = 53
 
@@ -33,10 +57,10 @@ _NOW = {
     "postgresql": "timezone('utc', now())",
     "mysql": "UTC_TIMESTAMP()",
 }
-_IDLE_SINCE = {
-    "sqlite": f"datetime(CURRENT_TIMESTAMP, '-{IDLE_SECONDS_MAX} seconds')",
-    "postgresql": f"timezone('utc', now()) - interval '{IDLE_SECONDS_MAX} seconds'",
-    "mysql": f"UTC_TIMESTAMP() - INTERVAL {IDLE_SECONDS_MAX} SECOND",
+_SECONDS_AGO = {
+    "sqlite": "datetime(CURRENT_TIMESTAMP, '-{seconds} seconds')",
+    "postgresql": "timezone('utc', now()) - interval '{seconds} seconds'",
+    "mysql": "UTC_TIMESTAMP() - INTERVAL {seconds} SECOND",
 }
 
 _INSERT_RECORD = PreparedInsert(roost_changes, ["writer_id", "sequence", "record"])
@@ -45,6 +69,15 @@ _INSERT_RECORD = PreparedInsert(roost_changes, ["writer_id", "sequence", "record
 def current_time(dialect: str) -> ColumnElement[datetime]:
     """The time of the database."""
     return literal_column(_NOW[dialect])
+
+
+def _time_ago(dialect: str, seconds: int) -> ColumnElement[datetime]:
+    return literal_column(_SECONDS_AGO[dialect].format(seconds=seconds))
+
+
+def new_token(mark: str = "") -> str:
+    """Another value for the column of that name, which tells transactions apart."""
+    return f"{mark}{uuid.uuid4().hex}" if mark else str(uuid.uuid4())
 
 
 def insert_record(
@@ -56,11 +89,11 @@ def insert_record(
     return write
 
 
-def add_writer(connection: Connection) -> tuple[int, int]:
+def add_writer(connection: Connection, *, mark: str) -> tuple[int, int]:
     """Add a row, and remove those of the dead; the id of the new one, and its number."""
     writer_id = secrets.randbits(_ID_BITS)
     dialect = connection.dialect.name
-    idle_since: ColumnElement[datetime] = literal_column(_IDLE_SINCE[dialect])
+    idle_since = _time_ago(dialect, IDLE_SECONDS_MAX)
     idle = [
         (row.id, row.sequence)
         for row in connection.execute(
@@ -74,7 +107,7 @@ def add_writer(connection: Connection) -> tuple[int, int]:
     connection.execute(
         insert(roost_writers).values(
             id=writer_id,
-            token=str(uuid.uuid4()),
+            token=new_token(mark),
             sequence=sequence,
             updated_at=current_time(dialect),
         )
@@ -104,3 +137,62 @@ def _remove(connection: Connection, idle: list[tuple[int, int]]) -> None:
     connection.execute(
         delete(roost_changes).where(roost_changes.c.writer_id.in_([id for id, _ in idle]))
     )
+
+
+# ---------------------------------------------------------------------------------------------
+# Writers that have ended
+
+
+def others_may_rely(connection: Connection, own_ids: Collection[int]) -> bool:
+    """Whether another service may rely on an answer in which a new writer is missing.
+
+    To be asked after the COMMIT of its row: whoever registers later sees it.
+    """
+    columns = roost_writers.c
+    just_ended = and_(
+        columns.token.startswith(ENDED),
+        columns.updated_at > _time_ago(connection.dialect.name, _JUST_ENDED_SECONDS),
+    )
+    others = (
+        select(func.count())
+        .where(columns.id.not_in(own_ids))
+        .where(or_(columns.token.startswith(RELYING), just_ended))
+    )
+    return bool(connection.scalar(others))
+
+
+def read_ended(connection: Connection) -> frozenset[int]:
+    """The writers that have ended."""
+    ended = select(roost_writers.c.id).where(roost_writers.c.token.startswith(ENDED))
+    return frozenset(connection.scalars(ended))
+
+
+def read_silent(connection: Connection, own_ids: Collection[int]) -> list[tuple[int, int]]:
+    """The writers to be ended, and their numbers."""
+    columns = roost_writers.c
+    silent = (
+        select(columns.id, columns.sequence)
+        .where(columns.id.not_in(own_ids), columns.token.not_like(f"{ENDED}%"))
+        .where(columns.updated_at < _time_ago(connection.dialect.name, ENDED_SECONDS))
+    )
+    return [(row.id, row.sequence) for row in connection.execute(silent)]
+
+
+def end_writer(connection: Connection, writer_id: int, sequence: int) -> None:
+    """Let a writer write no more after this number; raises `LostRace` if it does at this moment.
+
+    A record of nothing takes its next number. So whatever it is about to commit fails, and readers
+    need not know more than they do of any record.
+    """
+    ended = connection.execute(
+        update(roost_writers)
+        .where(roost_writers.c.id == writer_id, roost_writers.c.sequence == sequence)
+        .values(
+            sequence=sequence + 1,
+            token=new_token(ENDED),
+            updated_at=current_time(connection.dialect.name),
+        )
+    ).rowcount
+    if ended != 1:
+        raise LostRace("a writer that was considered silent wrote something")
+    send(connection, [insert_record(connection, writer_id, sequence + 1, ChangeRecord())])

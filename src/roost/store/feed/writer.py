@@ -11,8 +11,8 @@ import logging
 import secrets
 import threading
 import time
-import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 from oslo_db import exception as driver  # type: ignore[import-untyped]
@@ -37,13 +37,22 @@ from roost.store.connection.driver_errors import (
     SomeGuardFailed,
 )
 from roost.store.connection.statements import Prepared, send
-from roost.store.feed.registration import add_writer, current_time, insert_record
+from roost.store.feed.positions import KEPT_RECORDS
+from roost.store.feed.registration import (
+    REGISTERED_SECONDS,
+    RELYING,
+    add_writer,
+    current_time,
+    end_writer,
+    insert_record,
+    new_token,
+    others_may_rely,
+)
+from roost.store.feed.shared_positions import SharedPositions, SharedWriter
 from roost.store.schema import roost_changes, roost_writers
 
 LOG = logging.getLogger(__name__)
 
-# A reader that lacks more records of one writer than this reloads everything.
-KEPT_RECORDS = 8192
 TRIM_INTERVAL = 1024
 
 # How many of its own records a process remembers, to avoid reading them back.
@@ -90,6 +99,10 @@ class Writer:
         """Begin unregistered: in a new store, or in a process that was just forked."""
         self._registration_lock = threading.Lock()
         self._commit_lock = threading.Lock()
+        # What siblings of the same service see of it, if they share memory.
+        self._shared: SharedPositions | None = None
+        self._shown: SharedWriter | None = None
+        self._writes_from = 0.0  # when it may write, by the monotonic clock
         self._sequence = 0
         self.id: int | None = None  # None while not registered
         self._own: dict[tuple[int, int], ChangeRecord] = {}  # by writer id and sequence number
@@ -100,8 +113,19 @@ class Writer:
         """The row vanished, or its sequence number is unknown: the next write registers again."""
         self.id = None
 
+    def share(self, shared: SharedPositions, shown: SharedWriter) -> None:
+        """Show siblings of the same service how far it has come, from its registration on."""
+        self._shared, self._shown = shared, shown
+
     # -----------------------------------------------------------------------------------------
     # Registration
+
+    def prepare(self) -> None:
+        """Make sure that this process may write. Not inside a write transaction."""
+        self.register()
+        seconds = self._writes_from - time.monotonic()
+        if seconds > 0:
+            time.sleep(seconds)
 
     def register(self) -> None:
         """Make sure that this process has a row. Not inside a write transaction."""
@@ -121,12 +145,32 @@ class Writer:
                     time.sleep(secrets.randbelow(50) / 1000)
 
     def _register(self) -> None:
+        mark = "" if self._shown is None else RELYING
         with self._database.write() as connection:
-            writer_id, sequence = add_writer(connection)
+            writer_id, sequence = add_writer(connection, mark=mark)
             connection.commit()
+        if self._others_may_rely(writer_id):
+            self._writes_from = time.monotonic() + REGISTERED_SECONDS
+        if self._shown is not None:
+            self._shown.enter(writer_id, sequence)
         self._sequence = sequence
         self.last_deletion = 0
         self.id = writer_id
+
+    def _others_may_rely(self, writer_id: int) -> bool:
+        if self._database.dialect == "sqlite":
+            return False
+        own_ids = {writer_id} if self._shared is None else {writer_id, *self._shared.own_ids()}
+        return self._database.read(lambda connection: others_may_rely(connection, own_ids))
+
+    def end(self) -> None:
+        """Write no more. Raises as a write does."""
+        with self._commit_lock:
+            writer_id, self.id = self.id, None
+            if writer_id is not None:
+                with self._database.write() as connection:
+                    end_writer(connection, writer_id, self._sequence)
+                    connection.commit()
 
     def check(self) -> None:
         """Raise `Unavailable` if the database refuses writes."""
@@ -146,7 +190,8 @@ class Writer:
             self._announce(connection, writer_id, sequence, record)
             if sequence % TRIM_INTERVAL == 0:
                 connection.execute(_old_records(writer_id, sequence))
-            self._commit(connection, writer_id, sequence)
+            with self._showing(sequence):
+                self._commit(connection, writer_id, sequence)
             self._sequence = sequence
             self._remember(writer_id, sequence, record)
 
@@ -166,23 +211,47 @@ class Writer:
             announcement = Announcement(
                 writer_id=writer_id, sequence=sequence, record=encode(record)
             )
-            try:
-                execute(announcement)
-            except RETRYABLE as error:
-                if self._is_lost(error, writer_id, sequence):
-                    self.forget()
-                raise
-            except (driver.DBError, sql.DBAPIError) as error:
-                LOG.warning("a claim failed, finding out whether it took place: %s", error)
-                if not self._took_place(writer_id, sequence):
-                    raise LostRace("the connection was lost before COMMIT") from error
-            except BaseException:
-                self.forget()
-                raise
+            with self._showing(sequence):
+                self._execute(execute, announcement)
             self._sequence = sequence
             self._remember(writer_id, sequence, record)
         if sequence % TRIM_INTERVAL == 0:
             self._trim(writer_id, sequence)
+
+    def _execute(self, execute: Callable[[Announcement], None], announcement: Announcement) -> None:
+        writer_id, sequence = announcement.writer_id, announcement.sequence
+        try:
+            execute(announcement)
+        except RETRYABLE as error:
+            if self._is_lost(error, writer_id, sequence):
+                self.forget()
+            raise
+        except (driver.DBError, sql.DBAPIError) as error:
+            LOG.warning("a claim failed, finding out whether it took place: %s", error)
+            if not self._took_place(writer_id, sequence):
+                raise LostRace("the connection was lost before COMMIT") from error
+        except BaseException:
+            self.forget()
+            raise
+
+    @contextmanager
+    def _showing(self, sequence: int) -> Iterator[None]:
+        """Show siblings that a record is about to be committed, and whether it was.
+
+        If nobody knows, it stays about to be committed until this writer has registered again.
+        """
+        if time.monotonic() < self._writes_from:
+            raise LostRace("this writer has just registered, and others may not know it")
+        if self._shown is None:
+            yield
+            return
+        self._shown.show(sequence - 1, is_committing=True)
+        try:
+            yield
+        except RETRYABLE:
+            self._shown.show(sequence - 1, is_committing=False)
+            raise
+        self._shown.show(sequence, is_committing=False)
 
     def _after_companion(self, record: ChangeRecord) -> ChangeRecord:
         """The record, which says what the other writer of this process wrote before it."""
@@ -283,7 +352,7 @@ class Writer:
                             roost_writers.c.id == writer_id,
                             roost_writers.c.sequence == sequence - 1,
                         )
-                        .values(token=str(uuid.uuid4()))
+                        .values(token=new_token("" if self._shown is None else RELYING))
                     ).rowcount
                     reached = connection.scalar(
                         select(roost_writers.c.sequence).where(roost_writers.c.id == writer_id)

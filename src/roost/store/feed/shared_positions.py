@@ -1,0 +1,230 @@
+"""How far the processes of one service have written, in memory that they share.
+
+To ask the database for the position of the feed takes as long as all the rest of a small request.
+While nobody but one service writes, its processes know the position without asking:
+
+- Before a writer commits, it shows here that it is about to, and afterwards how far it has come.
+  While one is about to commit, the others ask the database.
+- An answer of the database in which all writers but those of the service have ended holds for
+  `RELY_SECONDS`: a process of another service that registers later does not write for longer than
+  that (`registration.py`). How far those who ended had written is part of what is compared.
+
+So whoever needs no answer knows every write that was acknowledged before the question, as whoever
+asks. Processes on other machines share nothing: each of them finds the others, and asks. A process
+that dies while it is about to commit leaves that on show, and its siblings ask, until its place is
+taken by another and its row has ended.
+
+The clock goes on while the machine sleeps, and all processes of the machine have the same. Only
+Linux has it, and memory without a name; elsewhere every process asks.
+"""
+
+import fcntl
+import mmap
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from roost.store.feed.positions import FeedPosition
+
+# How long an answer holds. Busy services ask twenty times a second instead of thousands of times.
+RELY_SECONDS = 0.05
+_RELY_NANOSECONDS = int(RELY_SECONDS * 1e9)
+
+# Numbers of eight bytes, which are read and written as one. First when the database was asked, and
+# a digest of how far writers that have ended had come, then for each writer its id (0: none) and
+# its state: twice the number of its last record, and 1 more while it is about to commit.
+_CELL_BYTES = 8
+_ASKED_AT, _OTHERS, _WRITERS = 0, 1, 2
+_WRITER_CELLS = 2
+# Each process has one for transactions, and one for what it writes at once.
+WRITERS_EACH = 2
+_PROCESS_CELLS = WRITERS_EACH * _WRITER_CELLS
+
+
+class SharedPositions:
+    """The memory, made by the parent of the processes. Each process joins it once."""
+
+    def __init__(self, processes_max: int) -> None:
+        self._places = range(processes_max)
+        size = (_WRITERS + processes_max * _PROCESS_CELLS) * _CELL_BYTES
+        # Without a name: it is gone with the last process that has it open.
+        self._file = os.memfd_create("roost-positions")
+        os.ftruncate(self._file, size)
+        self._memory = mmap.mmap(self._file, size)
+        self._cells = memoryview(self._memory).cast("q")
+        self._thread_lock = threading.Lock()
+        self._end: Callable[[], None] | None = None
+        # What the memory held when this process knew that a position was the newest one.
+        self._known: tuple[bytes, FeedPosition] = b"", {}
+
+    # -----------------------------------------------------------------------------------------
+    # Writers
+
+    def join(self, end: Callable[[], None]) -> "tuple[SharedWriter, SharedWriter] | None":
+        """Take a place, which is free again when this process is gone; None if there is none.
+
+        `end` lets its writers end. Not twice in one process.
+        """
+        for place in self._places:
+            if _lock_byte(self._file, place, wait=False):
+                first = _WRITERS + place * _PROCESS_CELLS
+                writers = SharedWriter(self, first), SharedWriter(self, first + _WRITER_CELLS)
+                for writer in writers:
+                    writer.clear()
+                self._end = end
+                return writers
+        return None
+
+    def leave(self) -> None:
+        """Let the writers of this process end, before it does."""
+        if self._end is not None:
+            self._end()
+
+    def _replace_writer(self, cell: int, writer_id: int, sequence: int) -> None:
+        with self._exclusively():
+            # What an answer said is void: it was about other writers.
+            self._cells[_ASKED_AT] = 0
+            self._cells[cell] = 0
+            self._cells[cell + 1] = 2 * sequence
+            self._cells[cell] = writer_id
+
+    def _show(self, cell: int, sequence: int, is_committing: bool) -> None:
+        self._cells[cell] = 2 * sequence + is_committing
+
+    # -----------------------------------------------------------------------------------------
+    # Readers
+
+    def newest(self, position: FeedPosition) -> FeedPosition | None:
+        """The newest position, for a process that knows all up to this one; None: ask the database.
+
+        The same object if nothing is new.
+        """
+        seen = self._seen()
+        # The clock last: what it says holds for what was read before.
+        if self._now() - self._cells[_ASKED_AT] >= _RELY_NANOSECONDS:
+            return None
+        known, known_position = self._known
+        if position is known_position and seen == known:
+            return position
+        newest = _newest(seen, position)
+        # Otherwise one writer may have been read before it wrote, and the next one afterwards.
+        if newest is None or (newest is not position and seen != self._seen()):
+            return None
+        if newest is position:
+            self._known = seen, position
+        return newest
+
+    def begin_question(self) -> "Question":
+        """What to keep while the database is asked, for `rely_on`."""
+        return Question(self._now(), self._seen())
+
+    def rely_on(self, question: "Question", answer: FeedPosition, ended: frozenset[int]) -> bool:
+        """Let all processes rely on an answer of the database; False if others may write.
+
+        `ended` are writers that write no more.
+        """
+        writers = _writers(question.seen)
+        others = answer.keys() - writers.keys()
+        if not others <= ended:
+            return False
+        # Some other process may have ended a writer of this service, which does not know that yet.
+        if all(state == 2 * answer.get(id, -1) for id, state in writers.items()):
+            self._rely(question, _digest({id: answer[id] for id in others}))
+        return True
+
+    def own_ids(self) -> frozenset[int]:
+        """The writers of this service."""
+        return frozenset(_writers(self._seen()))
+
+    def _rely(self, question: "Question", digest: int) -> None:
+        with self._exclusively():
+            if _writers(self._seen()).keys() != _writers(question.seen).keys():
+                return
+            if self._cells[_OTHERS] != digest:
+                # Nobody may take the old one for that of the new answer.
+                self._cells[_ASKED_AT] = 0
+                self._cells[_OTHERS] = digest
+            self._cells[_ASKED_AT] = max(self._cells[_ASKED_AT], question.asked_at)
+
+    def _seen(self) -> bytes:
+        return self._memory[_OTHERS * _CELL_BYTES :]
+
+    @staticmethod
+    def _now() -> int:
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+    @contextmanager
+    def _exclusively(self) -> Iterator[None]:
+        """Let no other process, and no other thread, in at the same time."""
+        with self._thread_lock:
+            _lock_byte(self._file, len(self._places), wait=True)
+            try:
+                yield
+            finally:
+                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, len(self._places))
+
+
+class Question(NamedTuple):
+    """A question to the database that is on its way."""
+
+    asked_at: int
+    seen: bytes
+
+
+class SharedWriter:
+    """What other processes see of one writer."""
+
+    def __init__(self, shared: SharedPositions, cell: int) -> None:
+        self._shared = shared
+        self._cell = cell
+
+    def enter(self, writer_id: int, sequence: int) -> None:
+        """Begin with an id that is new, before the first write."""
+        self._shared._replace_writer(self._cell, writer_id, sequence)
+
+    def clear(self) -> None:
+        """There is no writer. If there was one, it now counts among others."""
+        self._shared._replace_writer(self._cell, 0, 0)
+
+    def show(self, sequence: int, *, is_committing: bool) -> None:
+        """How far it has come, and whether it may have come further at any moment."""
+        self._shared._show(self._cell + 1, sequence, is_committing)
+
+
+def _newest(seen: bytes, position: FeedPosition) -> FeedPosition | None:
+    """The newest position if this is the memory; None if that says too little."""
+    writers = _writers(seen)
+    others = {id: sequence for id, sequence in position.items() if id not in writers}
+    if _digest(others) != memoryview(seen).cast("q")[0]:
+        return None
+    if any(state % 2 for state in writers.values()):
+        return None
+    newest = {id: state // 2 for id, state in writers.items()}
+    if all(position.get(id) == sequence for id, sequence in newest.items()):
+        return position
+    return {**others, **newest}
+
+
+def _writers(seen: bytes) -> dict[int, int]:
+    """The state of each writer, by its id."""
+    cells = memoryview(seen).cast("q")
+    first = _WRITERS - _OTHERS
+    pairs = zip(cells[first::_WRITER_CELLS], cells[first + 1 :: _WRITER_CELLS], strict=True)
+    return {id: state for id, state in pairs if id}
+
+
+def _digest(others: FeedPosition) -> int:
+    # Of numbers alone, so it is the same in every process.
+    return hash(tuple(sorted(others.items())))
+
+
+def _lock_byte(file: int, byte: int, *, wait: bool) -> bool:
+    """Take a lock that ends with this process, however it ends."""
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, byte)
+    except BlockingIOError:
+        return False
+    return True
