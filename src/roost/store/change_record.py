@@ -109,6 +109,10 @@ class Announcement(Value, frozen=True, kw_only=True):
     record: str
 
 
+def announce(writer_id: int, sequence: int, record: ChangeRecord) -> Announcement:
+    return Announcement(writer_id=writer_id, sequence=sequence, record=encode(record))
+
+
 class ChangeRecordBuilder:
     """Collects what a transaction changes while the transaction runs."""
 

@@ -10,7 +10,7 @@ from sqlalchemy import exc as sql
 from roost.changes import Changes, HoldRow, Rows
 from roost.errors import Unavailable
 from roost.progress import SILENT, Progress
-from roost.store.change_record import ChangeRecord
+from roost.store.change_record import ChangeRecord, decode_known
 from roost.store.connection.database import Database
 from roost.store.feed.other_writers import OtherWriters
 from roost.store.feed.polling import SqliteDataVersion, WriterPoll
@@ -170,6 +170,10 @@ class Feed:
                 if None not in own:
                     records += [record for record in own if record is not None]
                     del ranges[writer.id]
+        if ranges and self._shared is not None:
+            for writer_id, texts in self._shared.records.read(ranges).items():
+                records += decode_known(texts)
+                ranges = {id: each for id, each in ranges.items() if id != writer_id}
         if ranges:
             others = self._poll.records(ranges)
             if len(others) != count_records(ranges):

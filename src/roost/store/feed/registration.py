@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Collection
 from datetime import datetime
 
+import msgspec
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -23,7 +24,7 @@ from sqlalchemy import (
     update,
 )
 
-from roost.store.change_record import ChangeRecord, encode
+from roost.store.change_record import Announcement, ChangeRecord, announce
 from roost.store.connection.driver_errors import LostRace
 from roost.store.connection.statements import PreparedInsert, Write, send
 from roost.store.schema import roost_changes, roost_writers
@@ -80,12 +81,9 @@ def new_token(mark: str = "") -> str:
     return f"{mark}{uuid.uuid4().hex}" if mark else str(uuid.uuid4())
 
 
-def insert_record(
-    connection: Connection, writer_id: int, sequence: int, record: ChangeRecord
-) -> Write:
+def insert_record(connection: Connection, announcement: Announcement) -> Write:
     """The statement that adds a change record."""
-    values = {"writer_id": writer_id, "sequence": sequence, "record": encode(record)}
-    [write] = _INSERT_RECORD.writes(connection.dialect, [values])
+    [write] = _INSERT_RECORD.writes(connection.dialect, [msgspec.structs.asdict(announcement)])
     return write
 
 
@@ -114,8 +112,8 @@ def add_writer(connection: Connection, *, mark: str) -> tuple[int, int]:
     )
     if idle:
         _remove(connection, idle)
-        removal = ChangeRecord(removed_writers=idle)
-        send(connection, [insert_record(connection, writer_id, sequence, removal)])
+        removal = announce(writer_id, sequence, ChangeRecord(removed_writers=idle))
+        send(connection, [insert_record(connection, removal)])
     return writer_id, sequence
 
 
@@ -195,4 +193,5 @@ def end_writer(connection: Connection, writer_id: int, sequence: int) -> None:
     ).rowcount
     if ended != 1:
         raise LostRace("a writer that was considered silent wrote something")
-    send(connection, [insert_record(connection, writer_id, sequence + 1, ChangeRecord())])
+    nothing = announce(writer_id, sequence + 1, ChangeRecord())
+    send(connection, [insert_record(connection, nothing)])

@@ -27,7 +27,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from roost.store.change_record import Announcement
 from roost.store.feed.positions import FeedPosition
+from roost.store.feed.shared_records import SharedRecords
 
 # How long an answer holds. Busy services ask twenty times a second instead of thousands of times.
 RELY_SECONDS = 0.05
@@ -41,21 +43,22 @@ _ASKED_AT, _OTHERS, _WRITERS = 0, 1, 2
 _WRITER_CELLS = 2
 # Each process has one for transactions, and one for what it writes at once.
 WRITERS_EACH = 2
-_PROCESS_CELLS = WRITERS_EACH * _WRITER_CELLS
 
 
 class SharedPositions:
     """The memory, made by the parent of the processes. Each process joins it once."""
 
     def __init__(self, processes_max: int) -> None:
-        self._places = range(processes_max)
-        size = (_WRITERS + processes_max * _PROCESS_CELLS) * _CELL_BYTES
+        self._places = list(range(processes_max))
+        size = (_WRITERS + processes_max * WRITERS_EACH * _WRITER_CELLS) * _CELL_BYTES
         # Without a name: it is gone with the last process that has it open.
         self._file = os.memfd_create("roost-positions")
         os.ftruncate(self._file, size)
         self._memory = mmap.mmap(self._file, size)
         self._cells = memoryview(self._memory).cast("q")
+        self.records = SharedRecords(processes_max * WRITERS_EACH)
         self._thread_lock = threading.Lock()
+        self._lock_at = processes_max
         self._end: Callable[[], None] | None = None
         # What the memory held when this process knew that a position was the newest one.
         self._known: tuple[bytes, FeedPosition] = b"", {}
@@ -66,12 +69,14 @@ class SharedPositions:
     def join(self, end: Callable[[], None]) -> "tuple[SharedWriter, SharedWriter] | None":
         """Take a place, which is free again when this process is gone; None if there is none.
 
-        `end` lets its writers end. Not twice in one process.
+        `end` lets its writers end.
         """
         for place in self._places:
             if _lock_byte(self._file, place, wait=False):
-                first = _WRITERS + place * _PROCESS_CELLS
-                writers = SharedWriter(self, first), SharedWriter(self, first + _WRITER_CELLS)
+                # The lock would let this process in once more.
+                self._places.remove(place)
+                first = place * WRITERS_EACH
+                writers = SharedWriter(self, first), SharedWriter(self, first + 1)
                 for writer in writers:
                     writer.clear()
                 self._end = end
@@ -83,7 +88,8 @@ class SharedPositions:
         if self._end is not None:
             self._end()
 
-    def _replace_writer(self, cell: int, writer_id: int, sequence: int) -> None:
+    def _replace_writer(self, writer: int, writer_id: int, sequence: int) -> None:
+        cell = _WRITERS + writer * _WRITER_CELLS
         with self._exclusively():
             # What an answer said is void: it was about other writers.
             self._cells[_ASKED_AT] = 0
@@ -91,8 +97,8 @@ class SharedPositions:
             self._cells[cell + 1] = 2 * sequence
             self._cells[cell] = writer_id
 
-    def _show(self, cell: int, sequence: int, is_committing: bool) -> None:
-        self._cells[cell] = 2 * sequence + is_committing
+    def _show(self, writer: int, state: int) -> None:
+        self._cells[_WRITERS + writer * _WRITER_CELLS + 1] = state
 
     # -----------------------------------------------------------------------------------------
     # Readers
@@ -160,11 +166,11 @@ class SharedPositions:
     def _exclusively(self) -> Iterator[None]:
         """Let no other process, and no other thread, in at the same time."""
         with self._thread_lock:
-            _lock_byte(self._file, len(self._places), wait=True)
+            _lock_byte(self._file, self._lock_at, wait=True)
             try:
                 yield
             finally:
-                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, len(self._places))
+                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, self._lock_at)
 
 
 class Question(NamedTuple):
@@ -177,21 +183,30 @@ class Question(NamedTuple):
 class SharedWriter:
     """What other processes see of one writer."""
 
-    def __init__(self, shared: SharedPositions, cell: int) -> None:
+    def __init__(self, shared: SharedPositions, number: int) -> None:
         self._shared = shared
-        self._cell = cell
+        self._number = number
 
     def enter(self, writer_id: int, sequence: int) -> None:
         """Begin with an id that is new, before the first write."""
-        self._shared._replace_writer(self._cell, writer_id, sequence)
+        self._shared._replace_writer(self._number, writer_id, sequence)
 
     def clear(self) -> None:
         """There is no writer. If there was one, it now counts among others."""
-        self._shared._replace_writer(self._cell, 0, 0)
+        self._shared._replace_writer(self._number, 0, 0)
 
-    def show(self, sequence: int, *, is_committing: bool) -> None:
-        """How far it has come, and whether it may have come further at any moment."""
-        self._shared._show(self._cell + 1, sequence, is_committing)
+    def begin_commit(self, sequence: int) -> None:
+        """It may have written this record at any moment."""
+        self._shared._show(self._number, 2 * (sequence - 1) + 1)
+
+    def give_up(self, sequence: int) -> None:
+        """It has not written this record."""
+        self._shared._show(self._number, 2 * (sequence - 1))
+
+    def finish(self, announcement: Announcement) -> None:
+        """It has written this record."""
+        self._shared.records.keep(self._number, announcement)
+        self._shared._show(self._number, 2 * announcement.sequence)
 
 
 def _newest(seen: bytes, position: FeedPosition) -> FeedPosition | None:

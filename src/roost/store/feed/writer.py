@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import exc as sql
 
-from roost.store.change_record import Announcement, ChangeRecord, encode
+from roost.store.change_record import Announcement, ChangeRecord, announce
 from roost.store.connection.database import Database
 from roost.store.connection.driver_errors import (
     RETRYABLE,
@@ -187,10 +187,11 @@ class Writer:
             if writer_id is None:
                 raise LostRace("the row of this writer is missing")
             record = self._after_companion(record)
-            self._announce(connection, writer_id, sequence, record)
+            announcement = announce(writer_id, sequence, record)
+            self._announce(connection, announcement)
             if sequence % TRIM_INTERVAL == 0:
                 connection.execute(_old_records(writer_id, sequence))
-            with self._showing(sequence):
+            with self._showing(announcement):
                 self._commit(connection, writer_id, sequence)
             self._sequence = sequence
             self._remember(writer_id, sequence, record)
@@ -208,10 +209,8 @@ class Writer:
             if writer_id is None:
                 raise LostRace("the row of this writer is missing")
             record = self._after_companion(record)
-            announcement = Announcement(
-                writer_id=writer_id, sequence=sequence, record=encode(record)
-            )
-            with self._showing(sequence):
+            announcement = announce(writer_id, sequence, record)
+            with self._showing(announcement):
                 self._execute(execute, announcement)
             self._sequence = sequence
             self._remember(writer_id, sequence, record)
@@ -235,7 +234,7 @@ class Writer:
             raise
 
     @contextmanager
-    def _showing(self, sequence: int) -> Iterator[None]:
+    def _showing(self, announcement: Announcement) -> Iterator[None]:
         """Show siblings that a record is about to be committed, and whether it was.
 
         If nobody knows, it stays about to be committed until this writer has registered again.
@@ -245,13 +244,13 @@ class Writer:
         if self._shown is None:
             yield
             return
-        self._shown.show(sequence - 1, is_committing=True)
+        self._shown.begin_commit(announcement.sequence)
         try:
             yield
         except RETRYABLE:
-            self._shown.show(sequence - 1, is_committing=False)
+            self._shown.give_up(announcement.sequence)
             raise
-        self._shown.show(sequence, is_committing=False)
+        self._shown.finish(announcement)
 
     def _after_companion(self, record: ChangeRecord) -> ChangeRecord:
         """The record, which says what the other writer of this process wrote before it."""
@@ -296,15 +295,14 @@ class Writer:
             forgotten = self._own.pop(next(iter(self._own)))
             self._own_entries -= forgotten.entry_count
 
-    def _announce(
-        self, connection: Connection, writer_id: int, sequence: int, record: ChangeRecord
-    ) -> None:
+    def _announce(self, connection: Connection, announcement: Announcement) -> None:
         """Insert the record, and write its number to the row of this process."""
+        writer_id, sequence = announcement.writer_id, announcement.sequence
         try:
             send(
                 connection,
                 [
-                    insert_record(connection, writer_id, sequence, record),
+                    insert_record(connection, announcement),
                     self._advance_row.write(
                         connection.dialect,
                         {"writer": writer_id, "before": sequence - 1, "after": sequence},
