@@ -8,7 +8,7 @@ import click
 
 from tests.faults.breaks import BREAKS
 from tests.faults.databases import serve
-from tests.faults.run import run
+from tests.faults.run import WORKERS, run
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -30,6 +30,8 @@ from tests.faults.run import run
     default=True,
     help="--no-hostile: without clients that try to stop the service.",
 )
+@click.option("--services", default=WORKERS, show_default=True, help="On one database.")
+@click.option("--processes", default=2, show_default=True, help="Of each service.")
 @click.option("--only", help="Inject only this fault, such as commit_late.")
 @click.option("--history", "path", type=click.Path(path_type=Path), help="Save what happened.")
 def main(
@@ -39,6 +41,8 @@ def main(
     broken: str | None,
     faults: bool,
     hostile: bool,
+    services: int,
+    processes: int,
     only: str | None,
     path: Path | None,
 ) -> None:
@@ -53,6 +57,8 @@ def main(
             database,
             seconds=seconds,
             seed=seed,
+            worker_count=services,
+            process_count=processes,
             broken=broken,
             faults=faults,
             hostile=hostile,

@@ -19,6 +19,7 @@ from roost.store.connection.driver_errors import LostRace
 from roost.store.connection.statements import Write
 from roost.store.feed import writer
 from roost.store.feed.reader import Feed, _combine
+from roost.store.feed.shared_positions import Question, SharedPositions, SharedWriter
 from roost.store.store import Store
 from roost.store.tables import index_rows, new_claims
 
@@ -179,6 +180,31 @@ def _changes_numbered(self: Feed, position: Any) -> Any:
     return self._database.read_snapshot(read)
 
 
+# ---------------------------------------------------------------------------------------------
+# What the processes of one service know without asking
+
+
+def break_siblings() -> None:
+    """Siblings are not told what is written."""
+    SharedWriter.begin_commit = _show_nothing  # type: ignore[method-assign]
+    SharedWriter.finish = _show_nothing  # type: ignore[method-assign,assignment]
+    SharedPositions.rely_on = _rely_always  # type: ignore[method-assign]
+
+
+def break_newcomer() -> None:
+    """Services rely on being alone, whoever else is there."""
+    SharedPositions.rely_on = _rely_always  # type: ignore[method-assign]
+
+
+def _show_nothing(*_: Any) -> None:
+    pass
+
+
+def _rely_always(self: SharedPositions, question: Question, *_: Any) -> bool:
+    self._cells[0] = max(self._cells[0], question.asked_at)
+    return True
+
+
 BREAKS = {
     "guard": break_guard,
     "feed": break_feed,
@@ -189,4 +215,6 @@ BREAKS = {
     "early-answer": break_early_answer,
     "loser": break_loser,
     "sum": break_sum,
+    "siblings": break_siblings,
+    "newcomer": break_newcomer,
 }

@@ -30,6 +30,7 @@ def run(
     seconds: float,
     seed: int,
     worker_count: int = WORKERS,
+    process_count: int = 1,
     broken: str | None = None,
     faults: bool = True,
     hostile: bool = False,
@@ -39,6 +40,7 @@ def run(
 ) -> History:
     """Let clients and faults work for so many seconds, or until it is enough; what happened.
 
+    Each worker is a service of its own, with so many processes.
     With `hostile`, clients that try to stop the service work beside the honest ones. `only` is the
     name of the only fault to inject.
     """
@@ -46,7 +48,10 @@ def run(
     database.renew()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roost-faults-")))
-        workers = [_worker(number, database, folder, broken) for number in range(worker_count)]
+        workers = [
+            _worker(number, database, folder, broken, process_count)
+            for number in range(worker_count)
+        ]
         # The first worker creates the tables.
         for worker in workers:
             stack.enter_context(worker)
@@ -106,6 +111,8 @@ def run(
     return history
 
 
-def _worker(number: int, database: Database, folder: Path, broken: str | None) -> Worker:
+def _worker(
+    number: int, database: Database, folder: Path, broken: str | None, process_count: int
+) -> Worker:
     node = database.nodes[number % len(database.nodes)]
-    return Worker(number, database.url(), node.port, folder, broken)
+    return Worker(number, database.url(), node.port, folder, broken, process_count)

@@ -22,16 +22,24 @@ LIMITS = {
     "OS_ROOST__SEARCH_SECONDS_MAX": "0.5",
     "OS_ROOST__BODY_SECONDS_MAX": "2",
 }
+# Services end each other by mistake all the time, as when they are frozen.
+ENDED_SECONDS = "1"
 # What a worker logs when the answer to a batch was lost.
 FINDING_OUT = "a claim failed, finding out whether it took place"
 ROOT = Path(__file__).resolve().parents[2]
 
 
 class Worker:
-    """One process of the service. It can be killed, frozen and started again."""
+    """One service, of one process or several. It can be killed, frozen and started again."""
 
     def __init__(
-        self, number: int, database_url: str, database_port: int, folder: Path, broken: str | None
+        self,
+        number: int,
+        database_url: str,
+        database_port: int,
+        folder: Path,
+        broken: str | None,
+        process_count: int,
     ) -> None:
         self.number = number
         self.proxy = Proxy(database_port, f"proxy {number}")
@@ -39,6 +47,7 @@ class Worker:
         self.url = f"http://127.0.0.1:{self.port}"
         self._database_url = database_url
         self._broken = broken
+        self._process_count = process_count
         self._log = folder / f"worker{number}.log"
         self.fault_point = folder / f"fault-point{number}"
         self._batches = folder / f"batches{number}"
@@ -71,6 +80,7 @@ class Worker:
             **LIMITS,
             "ROOST_FAULT_POINT": str(self.fault_point),
             "ROOST_BATCHES": str(self._batches),
+            "ROOST_ENDED_SECONDS": ENDED_SECONDS,
             "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "false" if self.starts else "true",
         }
         if self.number % 2:
@@ -80,7 +90,10 @@ class Worker:
             environment["ROOST_BROKEN"] = self._broken
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*command, "--database", url, "--auth", "noauth2"],
+                [
+                    *(*command, "--database", url, "--auth", "noauth2"),
+                    *("--workers", str(self._process_count)),
+                ],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -108,7 +121,7 @@ class Worker:
         return self._log.read_text(errors="replace")
 
     def batches(self) -> Counter[str]:
-        """What all processes so far did with claims of new consumers."""
+        """What all processes so far did with claims of new consumers, and without asking."""
         found = Counter({f"cut {moment}": n for moment, n in self.proxy.cut_batches.items()})
         found["outcomes found out"] = self.log.count(FINDING_OUT)
         lines = self._batches.read_text().splitlines() if self._batches.exists() else []

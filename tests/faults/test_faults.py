@@ -29,15 +29,20 @@ SERVED_MIN = 5
 ATTEMPTS = 3
 
 
-@pytest.mark.parametrize("kind", ["galera", "postgresql"])
-def test_no_acknowledged_write_is_lost(kind: str) -> None:
+# One service has the database for itself, and its processes rely on that.
+@pytest.mark.parametrize(
+    ("kind", "services", "processes"),
+    [("galera", WORKER_COUNT, 1), ("postgresql", 1, 2), ("postgresql", WORKER_COUNT, 2)],
+)
+def test_no_acknowledged_write_is_lost(kind: str, services: int, processes: int) -> None:
     with serve(kind) as database:
         for seed in range(1, ATTEMPTS + 1):
             history = run(
                 database,
                 seconds=SECONDS_MAX,
                 seed=seed,
-                worker_count=WORKER_COUNT,
+                worker_count=services,
+                process_count=processes,
                 hostile=True,
                 is_enough=much_happened,
             )
@@ -46,9 +51,10 @@ def test_no_acknowledged_write_is_lost(kind: str) -> None:
             assert history.violations == []
             # A run in which nothing happened would prove nothing.
             assert much_happened(history)
-            if claims_shared_transactions(summary):
+            relied = summary["batches"]["relied"] > 0
+            if claims_shared_transactions(summary) and (relied or services > 1):
                 return
-    pytest.fail("no claims shared a transaction")
+    pytest.fail("no claims shared a transaction, or nobody relied on being alone")
 
 
 def much_happened(history: History) -> bool:
@@ -122,26 +128,32 @@ def claims_shared_transactions(summary: dict[str, Any]) -> bool:
 
 # In CI one defect for each kind of fault.
 @pytest.mark.parametrize(
-    ("broken", "only"),
+    ("broken", "only", "services"),
     [
-        pytest.param("guard", None, marks=pytest.mark.long),
-        ("feed", "commit_late"),
-        pytest.param("commit", "cut_after_commit", marks=pytest.mark.long),
-        pytest.param("batch-guard", "slow_wire", marks=pytest.mark.long),
-        pytest.param("batch-commit", "cut_after_commit", marks=pytest.mark.long),
-        ("dropped-claim", "slow_wire"),
-        ("early-answer", "die_at_commit"),
-        pytest.param("loser", "slow_wire", marks=pytest.mark.long),
-        pytest.param("sum", "slow_wire", marks=pytest.mark.long),
+        pytest.param("guard", None, WORKER_COUNT, marks=pytest.mark.long),
+        ("feed", "commit_late", WORKER_COUNT),
+        pytest.param("commit", "cut_after_commit", WORKER_COUNT, marks=pytest.mark.long),
+        pytest.param("batch-guard", "slow_wire", WORKER_COUNT, marks=pytest.mark.long),
+        pytest.param("batch-commit", "cut_after_commit", WORKER_COUNT, marks=pytest.mark.long),
+        ("dropped-claim", "slow_wire", WORKER_COUNT),
+        ("early-answer", "die_at_commit", WORKER_COUNT),
+        pytest.param("loser", "slow_wire", WORKER_COUNT, marks=pytest.mark.long),
+        pytest.param("sum", "slow_wire", WORKER_COUNT, marks=pytest.mark.long),
+        ("siblings", "slow_wire", 1),
+        ("newcomer", "slow_wire", WORKER_COUNT),
     ],
 )
-def test_a_defect_is_noticed(broken: str, only: str | None, postgresql_database: Database) -> None:
+def test_a_defect_is_noticed(
+    broken: str, only: str | None, services: int, postgresql_database: Database
+) -> None:
     for seed in range(ATTEMPTS):
         history = run(
             postgresql_database,
             seconds=SECONDS,
             seed=seed,
-            worker_count=WORKER_COUNT,
+            worker_count=services,
+            # With one service its processes are what meets.
+            process_count=2 if services == 1 else 1,
             broken=broken,
             only=only,
             until_violated=True,

@@ -3,11 +3,13 @@
 Run as `python -m tests.faults.worker --port ... --database ...`. ROOST_FAULT_POINT names a file. If
 it contains "before" or "after", the process kills itself just before, or just after, its next
 COMMIT; if it contains "late", that COMMIT is delayed. ROOST_BATCHES names a file that gets a line
-for each COMMIT of claims of new consumers: how it was done, and how many claims it was for.
-ROOST_CONTENDED_SECONDS sets for how long a process that lost a race locks providers first.
+for each COMMIT of claims of new consumers: how it was done, and how many claims it was for; and one
+whenever a process knew a thousand times that nothing is new, without asking the database. A service
+that is silent for ROOST_ENDED_SECONDS is ended by the others. ROOST_CONTENDED_SECONDS sets for how long a process that lost a race locks providers first.
 ROOST_BROKEN names a defect to build in, to show that the fault test notices it.
 """
 
+import itertools
 import os
 import signal
 import sys
@@ -25,11 +27,13 @@ from roost.server.front import Front
 from roost.service import contention
 from roost.store import at_once_writer
 from roost.store.connection.statements import Write
-from roost.store.feed import writer
+from roost.store.feed import other_writers, registration, writer
+from roost.store.feed.shared_positions import SharedPositions
 from roost.store.store import Store
 from tests.faults.breaks import BREAKS
 
 LATE_SECONDS = 0.3
+RELIED_EACH = 1000
 
 
 class FaultPoint:
@@ -107,6 +111,8 @@ def install_batch_fault_point(point: FaultPoint) -> None:
 
 def count_batches(path: Path) -> None:
     at_once, all_batches = Store.write_at_once, claim._Batch._count_written
+    newest = SharedPositions.newest
+    relied = itertools.count(1)
 
     def count(kind: str, size: int) -> None:
         with path.open("a") as file:
@@ -121,6 +127,13 @@ def count_batches(path: Path) -> None:
         if judged.accepted:
             count("commits", len(judged.accepted))
 
+    def count_relied(self: Any, position: Any) -> Any:
+        found = newest(self, position)
+        if found is not None and next(relied) % RELIED_EACH == 0:
+            count("relied", 1)
+        return found
+
+    SharedPositions.newest = count_relied  # type: ignore[method-assign]
     Store.write_at_once = write_at_once  # type: ignore[method-assign]
     claim._Batch._count_written = count_written  # type: ignore[method-assign]
 
@@ -133,6 +146,9 @@ def prepare() -> None:
         install_batch_fault_point(point)
     if seconds := os.environ.get("ROOST_CONTENDED_SECONDS"):
         contention.CONTENDED_SECONDS = float(seconds)
+    if seconds := os.environ.get("ROOST_ENDED_SECONDS"):
+        registration.ENDED_SECONDS = int(seconds)
+        other_writers.LOOK_SECONDS = float(seconds)
     if path := os.environ.get("ROOST_BATCHES"):
         count_batches(Path(path))
     if broken := os.environ.get("ROOST_BROKEN"):

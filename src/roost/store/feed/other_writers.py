@@ -52,8 +52,9 @@ class OtherWriters:
 
     def look(self) -> None:
         """End the writers that are silent, and learn who has ended."""
-        own = self._shared.own_ids()
-        for writer_id, sequence in self._database.read(lambda each: read_silent(each, own)):
+        own, replaced = self._shared.own_ids(), self._shared.replaced - self.ended
+        silent = self._database.read(lambda each: read_silent(each, own, replaced))
+        for writer_id, sequence in silent:
             with self._database.write() as connection:
                 end_writer(connection, writer_id, sequence)
                 connection.commit()

@@ -127,6 +127,10 @@ class Feed:
         question = self._shared.begin_question()
         answer = self._poll.position()
         if not self._shared.rely_on(question, answer, self._other_writers.ended):
+            for writer in self._own_writers:
+                # One that has registered meanwhile is not in the answer.
+                if writer.id in question.writers:
+                    writer.compare(answer)
             self._other_writers.note(answer)
         return answer
 

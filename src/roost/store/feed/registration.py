@@ -165,13 +165,16 @@ def read_ended(connection: Connection) -> frozenset[int]:
     return frozenset(connection.scalars(ended))
 
 
-def read_silent(connection: Connection, own_ids: Collection[int]) -> list[tuple[int, int]]:
-    """The writers to be ended, and their numbers."""
+def read_silent(
+    connection: Connection, own_ids: Collection[int], replaced: Collection[int]
+) -> list[tuple[int, int]]:
+    """The writers to be ended, and their numbers; those `replaced` write no more in any case."""
     columns = roost_writers.c
+    is_silent = columns.updated_at < _time_ago(connection.dialect.name, ENDED_SECONDS)
     silent = (
         select(columns.id, columns.sequence)
         .where(columns.id.not_in(own_ids), columns.token.not_like(f"{ENDED}%"))
-        .where(columns.updated_at < _time_ago(connection.dialect.name, ENDED_SECONDS))
+        .where(or_(is_silent, columns.id.in_(replaced)))
     )
     return [(row.id, row.sequence) for row in connection.execute(silent)]
 

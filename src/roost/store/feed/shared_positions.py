@@ -11,8 +11,8 @@ While nobody but one service writes, its processes know the position without ask
 
 So whoever needs no answer knows every write that was acknowledged before the question, as whoever
 asks. Processes on other machines share nothing: each of them finds the others, and asks. A process
-that dies while it is about to commit leaves that on show, and its siblings ask, until its place is
-taken by another and its row has ended.
+that dies while it is about to commit leaves that on show, and its siblings ask, until another one
+takes its place and ends its row.
 
 The clock goes on while the machine sleeps, and all processes of the machine have the same. Only
 Linux has it, and memory without a name; elsewhere every process asks.
@@ -60,6 +60,8 @@ class SharedPositions:
         self._thread_lock = threading.Lock()
         self._lock_at = processes_max
         self._end: Callable[[], None] | None = None
+        # Writers in whose place this process has put another one, or none. They write no more.
+        self.replaced: set[int] = set()
         # What the memory held when this process knew that a position was the newest one.
         self._known: tuple[bytes, FeedPosition] = b"", {}
 
@@ -93,6 +95,8 @@ class SharedPositions:
         with self._exclusively():
             # What an answer said is void: it was about other writers.
             self._cells[_ASKED_AT] = 0
+            if self._cells[cell]:
+                self.replaced.add(self._cells[cell])
             self._cells[cell] = 0
             self._cells[cell + 1] = 2 * sequence
             self._cells[cell] = writer_id
@@ -108,9 +112,11 @@ class SharedPositions:
 
         The same object if nothing is new.
         """
+        # First of all: a newer answer may be about writers that were not there before, and is not
+        # good for what was read before it.
+        asked_at = self._cells[_ASKED_AT]
         seen = self._seen()
-        # The clock last: what it says holds for what was read before.
-        if self._now() - self._cells[_ASKED_AT] >= _RELY_NANOSECONDS:
+        if self._now() - asked_at >= _RELY_NANOSECONDS:
             return None
         known, known_position = self._known
         if position is known_position and seen == known:
@@ -125,20 +131,22 @@ class SharedPositions:
 
     def begin_question(self) -> "Question":
         """What to keep while the database is asked, for `rely_on`."""
-        return Question(self._now(), self._seen())
+        return Question(self._now(), _writers(self._seen()))
 
     def rely_on(self, question: "Question", answer: FeedPosition, ended: frozenset[int]) -> bool:
         """Let all processes rely on an answer of the database; False if others may write.
 
         `ended` are writers that write no more.
         """
-        writers = _writers(question.seen)
+        writers = question.writers
         others = answer.keys() - writers.keys()
-        if not others <= ended:
+        # Some other service may have ended a writer of this one, which does not know that yet.
+        is_whole = all(state == 2 * answer.get(id, -1) for id, state in writers.items())
+        # A writer of this service has to be registered, or a new one of another service would not
+        # know that it has to wait.
+        if not (writers and is_whole and others <= ended):
             return False
-        # Some other process may have ended a writer of this service, which does not know that yet.
-        if all(state == 2 * answer.get(id, -1) for id, state in writers.items()):
-            self._rely(question, _digest({id: answer[id] for id in others}))
+        self._rely(question, _digest({id: answer[id] for id in others}))
         return True
 
     def own_ids(self) -> frozenset[int]:
@@ -146,8 +154,9 @@ class SharedPositions:
         return frozenset(_writers(self._seen()))
 
     def _rely(self, question: "Question", digest: int) -> None:
-        with self._exclusively():
-            if _writers(self._seen()).keys() != _writers(question.seen).keys():
+        # Whoever is at it may be stopped at this moment, and this is a request that waits.
+        with self._exclusively(wait=False) as is_alone:
+            if not is_alone or _writers(self._seen()).keys() != question.writers.keys():
                 return
             if self._cells[_OTHERS] != digest:
                 # Nobody may take the old one for that of the new answer.
@@ -163,21 +172,28 @@ class SharedPositions:
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
     @contextmanager
-    def _exclusively(self) -> Iterator[None]:
-        """Let no other process, and no other thread, in at the same time."""
-        with self._thread_lock:
-            _lock_byte(self._file, self._lock_at, wait=True)
+    def _exclusively(self, *, wait: bool = True) -> Iterator[bool]:
+        """Let no other process, and no other thread, in at the same time; False if one is in."""
+        if not self._thread_lock.acquire(blocking=wait):
+            yield False
+            return
+        try:
+            if not _lock_byte(self._file, self._lock_at, wait=wait):
+                yield False
+                return
             try:
-                yield
+                yield True
             finally:
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, self._lock_at)
+        finally:
+            self._thread_lock.release()
 
 
 class Question(NamedTuple):
     """A question to the database that is on its way."""
 
     asked_at: int
-    seen: bytes
+    writers: dict[int, int]  # the state of each writer of this service, by its id
 
 
 class SharedWriter:

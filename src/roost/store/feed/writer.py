@@ -37,7 +37,7 @@ from roost.store.connection.driver_errors import (
     SomeGuardFailed,
 )
 from roost.store.connection.statements import Prepared, send
-from roost.store.feed.positions import KEPT_RECORDS
+from roost.store.feed.positions import KEPT_RECORDS, FeedPosition
 from roost.store.feed.registration import (
     REGISTERED_SECONDS,
     RELYING,
@@ -162,6 +162,24 @@ class Writer:
             return False
         own_ids = {writer_id} if self._shared is None else {writer_id, *self._shared.own_ids()}
         return self._database.read(lambda connection: others_may_rely(connection, own_ids))
+
+    def compare(self, answer: FeedPosition) -> None:
+        """Register again with the next write if, by an answer of the database, this one has ended.
+
+        The next write would find that out. But until then siblings take its row for that of
+        somebody who writes.
+        """
+        # Whoever commits at this moment finds it out now.
+        if self.id is None or not self._commit_lock.acquire(blocking=False):
+            return
+        try:
+            # The number in memory is newer than the answer.
+            if self.id is not None and not 0 <= answer.get(self.id, -1) <= self._sequence:
+                self.forget()
+                if self._shown is not None:
+                    self._shown.clear()
+        finally:
+            self._commit_lock.release()
 
     def end(self) -> None:
         """Write no more. Raises as a write does."""
