@@ -243,10 +243,38 @@ def test_a_batch_that_lost_a_race_is_judged_again(
     outcomes = write_batch(ready, claims)
     assert outcomes == [Outcome.WRITTEN, Outcome.WRITTEN, Outcome.NO_ROOM, Outcome.NO_ROOM]
     assert used(ready, "host", "VCPU") == 10
-    # For a moment, batches lock what they want.
-    assert ready.contention.loses_batches
-    ready.catch_up()
+    # What waits already is judged with what the winner took.
     assert index_is_right(ready)
+    # Requests that would choose the same give way for a while.
+    assert ready.contention.evades
+    assert not ready.contention.loses_batches
+
+
+def test_batches_lock_while_many_are_lost(
+    ready: Roost, open_roost: OpenRoost, stale_index: None
+) -> None:
+    """One that is lost now and then costs less than locks do."""
+    other = open_roost()
+
+    def lose(number: int) -> None:
+        ready.catch_up()
+        other.catch_up()
+        put(other, claim(f"theirs{number}", {"host": {"MEMORY_MB": 1}}))
+        ours = [claim(f"ours{number}", {"host": {"MEMORY_MB": 1}})]
+        assert write_batch(ready, [ours]) == [Outcome.WRITTEN]
+
+    for number in range(3):
+        lose(number)
+    assert not ready.contention.loses_batches
+    for number in range(3, 12):
+        lose(number)
+    assert ready.contention.loses_batches
+    preference = ready.contention.preference
+    # With the locks nothing is lost, although the index knows nothing of this.
+    put(other, claim("theirs", {"host": {"MEMORY_MB": 1}}))
+    assert write_batch(ready, [[claim("last", {"host": {"MEMORY_MB": 1}})]]) == [Outcome.WRITTEN]
+    assert ready.contention.preference == preference
+    assert used(ready, "host", "MEMORY_MB") == 26
 
 
 def test_claims_in_a_held_tree_hold_up_no_others(ready: Roost) -> None:

@@ -18,7 +18,7 @@ from roost.operations.placing import placements as place_module
 from roost.operations.placing.candidates import IdempotencyKey, PlacementRequest
 from roost.operations.placing.placements import place
 from roost.operations.traits import replace_traits
-from roost.query import CandidateQuery, Order, RequestGroup
+from roost.query import CandidateQuery, Order, OrderBy, RequestGroup
 from roost.search.find import find
 from roost.service.service import Roost
 from roost.store.tables import idempotency
@@ -84,6 +84,55 @@ def test_racing_placements_fill_a_cloud_exactly(open_roost: OpenRoost, fill: boo
         else:
             assert held is not None
             assert list(held.allocations) == hosts_of(result)
+
+
+def place_one(roost: Roost, name: str, by: OrderBy, limit: int | None = None) -> str:
+    request = request_of(name, fill=by is OrderBy.PACK)
+    query = evolve(request.query, order=Order(by=by), limit=limit)
+    (host,) = hosts_of(place(roost, request=evolve(request, query=query)))
+    return host
+
+
+@pytest.mark.parametrize("by", [OrderBy.PACK, OrderBy.SPREAD, OrderBy.ROOT])
+def test_after_a_lost_race_processes_choose_different_ones_in_order(
+    open_roost: OpenRoost, by: OrderBy
+) -> None:
+    services = [open_roost(), open_roost()]
+    hosts = [uid(name) for name in add_hosts(services[0], 64, 20)]
+    first = min(hosts)
+    assert place_one(services[0], "quiet", by) == first
+    for number, service in enumerate(services):
+        service.contention.record_batch(is_lost=True)
+        service.contention.preference = number
+    chosen = [
+        [place_one(service, f"{number}-{turn}", by) for turn in range(10)]
+        for number, service in enumerate(services)
+    ]
+    if by is OrderBy.SPREAD:
+        # The first sixteenth, behind which each goes that is chosen: none is chosen often.
+        everybody = chosen[0] + chosen[1]
+        assert len(set(everybody)) > 10
+        assert max(everybody.count(host) for host in everybody) <= 2
+    else:
+        # Each stays with its own.
+        assert [len(set(each)) for each in chosen] == [1, 1]
+        assert chosen[0][0] != chosen[1][0]
+    # A client may insist on the very first one.
+    with services[0].current_index() as index:
+        query = evolve(request_of("x").query, order=Order(by=by), limit=1)
+        (candidate,) = find(index, query).candidates
+    assert [place_one(services[0], "insists", by, limit=1)] == list(candidate.allocations)
+
+
+@pytest.mark.parametrize("by", [OrderBy.PACK, OrderBy.SPREAD, OrderBy.ROOT])
+def test_whoever_gives_way_finds_the_last_place(open_roost: OpenRoost, by: OrderBy) -> None:
+    roost = open_roost()
+    names = add_hosts(roost, 40, 1)
+    roost.contention.record_batch(is_lost=True)
+    found = [place_one(roost, f"c{number}", by) for number in range(40)]
+    assert sorted(found) == sorted(map(uid, names))
+    with pytest.raises(NoCandidates):
+        place_one(roost, "more", by)
 
 
 def test_groups_are_placed_as_a_whole_or_not_at_all(open_roost: OpenRoost) -> None:

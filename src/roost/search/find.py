@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator
 from random import Random
 
 import numpy as np
+from msgspec.structs import replace as evolve
 
 from roost.query import CandidateQuery, Cursor, Order
 from roost.search.answer import Answer
@@ -51,6 +52,7 @@ def find(
     count_max: int | None = None,
     depth_first: bool = False,
     begin: int = 0,
+    skip: int = 0,
     random: Random | None = None,
     budget: Budget | None = None,
 ) -> Answer:
@@ -58,7 +60,8 @@ def find(
 
     Names in the query must exist in the index. With a limit the trees take turns, so that one
     wide tree cannot fill the answer, unless `depth_first`. `random` shuffles what comes first.
-    Without an order, the tree with the row `begin` comes first, and those before it come last.
+    Without an order, the tree with the row `begin` comes first, and those before it come last. With
+    one that is kept, so many trees are left out as `skip` says.
     `limit_max` is the operator's limit, beside the query's own. A search that finds more than
     `count_max` stops, and its answer is too large.
     """
@@ -73,6 +76,7 @@ def find(
             count_max=count_max,
             depth_first=depth_first,
             begin=begin,
+            skip=skip,
             random=random,
             budget=budget,
         )
@@ -91,6 +95,7 @@ def _find(
     count_max: int | None,
     depth_first: bool,
     begin: int,
+    skip: int,
     random: Random | None,
     budget: Budget | None,
 ) -> Answer:
@@ -98,7 +103,7 @@ def _find(
         # Which trees a page needs is only known when it is made, so the limit bounds the page and
         # not what is made of a tree.
         search = Search(index, query, count_max=count_max, budget=budget)
-        return search.answer_in_order(query.order, limit)
+        return search.answer_in_order(query.order, limit, skip)
     search = Search(
         index,
         query,
@@ -238,14 +243,20 @@ class Search:
                 self.budget.step(SHARED_AT_ONCE // 8)
                 yield matrix[first : first + SHARED_AT_ONCE]
 
-    def answer_in_order(self, order: Order, limit: int | None) -> Answer:
-        """One page of all ways, in the order that the client asks for."""
+    def answer_in_order(self, order: Order, limit: int | None, skip: int = 0) -> Answer:
+        """One page of all ways, in the order that the client asks for.
+
+        Of the ways of the trees that are skipped, the first one is left out.
+        """
         answer = Answer(self.index, self.query, self.slots, self.options.sharing, self.count_max)
         page: list[Integers] = []
         last: Cursor | None = None
         try:
             trees = trees_in_order(self.index, order, self.slots, self.budget)
-            ordered = OrderedWays(self.query, trees, self.options, self._combination, limit)
+            query = self.query
+            if skip and (key := trees.key_of(skip - 1)) is not None:
+                query = evolve(query, after=Cursor(turn=0, rank=key[0], root=key[1]))
+            ordered = OrderedWays(query, trees, self.options, self._combination, limit)
             for cursor, way in ordered.ways():
                 if limit is not None and answer.count + len(page) == limit:
                     answer.next = last

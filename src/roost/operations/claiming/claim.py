@@ -9,8 +9,8 @@ A batch is judged by the index. How that is verified depends:
 at once     The guard on generations, the rows, the announcement and COMMIT are one round trip. For
             what most claims are: names that this process knows, standard classes, no contention.
 optimistic  The same in a transaction, which can also add names, and read those of custom classes.
-locked      Lock the providers, and bring the snapshots up to date from the change feed. After a
-            batch was lost to another process, for a while.
+locked      Lock the providers, and bring the snapshots up to date from the change feed. For a batch
+            that was lost to another process, and for all while too many are.
 """
 
 import enum
@@ -106,6 +106,9 @@ def write_batch(
         except LostRace:
             (metrics.RETRY_RACE if batch.locks else metrics.RETRY_PROPOSAL).inc()
             batch.lock_from_now_on()
+            # Other claims that chose the same provider wait already. With what the index knows now,
+            # they would lose one race after the other.
+            roost.catch_up()
         except OutcomeUnknown:
             batch.leave_unknown()
             break
@@ -147,8 +150,9 @@ class _Batch:
         return Outcome.NO_ROOM if id(claim) in self._without_room else Outcome.LEFT_OUT
 
     def lock_from_now_on(self) -> None:
+        if not self.locks:
+            self._roost.contention.record_batch(is_lost=True)
         self.locks = True
-        self._roost.contention.record_lost_batch()
 
     def leave_unknown(self) -> None:
         """Those that fitted may have been written, or not."""
@@ -228,6 +232,8 @@ class _Batch:
     def _count_written(self, judged: Judged) -> None:
         self._written.update(map(id, judged.accepted))
         if judged.accepted:
+            if not self.locks:
+                self._roost.contention.record_batch(is_lost=False)
             metrics.CLAIMS_PER_COMMIT.observe(len(judged.accepted))
 
     def _known_references(self, judged: Judged) -> References | None:

@@ -37,6 +37,16 @@ CANDIDATES_MAX = 16_384
 # How many amounts the candidates that are considered have in all. More than 64 each leave room for
 # fewer candidates.
 AMOUNTS_MAX = 2**20
+# Among how many of the first trees in order a process chooses while others want the same ones, and
+# among which part of all.
+CONTENDED_TREES_MAX = 1024
+CONTENDED_PART = 1 / 16
+# Where it should stay with its choice, each process prefers one of so many shares of so many
+# candidates.
+CONTENDED_CANDIDATES = 64
+CONTENDED_SHARES = 16
+# Consecutive numbers, and those at equal distances, are in different shares.
+HASH_FACTOR, HASH_DIVISOR = 0x9E3779B1, 1 << 16
 # How many consumers are expected to fit into a candidate that is used as often as possible.
 CONSUMERS_PER_CANDIDATE = 8
 
@@ -62,6 +72,11 @@ class PlacementRequest(Value, frozen=True, kw_only=True):
         """Whether the client prefers no candidate over another."""
         return self.query.order is None or self.query.order.by is OrderBy.RANDOM
 
+    @property
+    def spreads(self) -> bool:
+        """Whether what is chosen goes to the end of the order."""
+        return self.query.order is not None and self.query.order.by is OrderBy.SPREAD
+
 
 class _Search(NamedTuple):
     """How a placement searches for candidates, and what it does with them."""
@@ -70,9 +85,11 @@ class _Search(NamedTuple):
     again: bool = False  # whether one may be used again before others are considered
     # Whether everything is tried to find some that fit together. If not, they are taken in order.
     thorough: bool = False
+    # Whether another candidate than the very first may do, because others choose that one too.
+    evades: bool = False
 
 
-def _searches(request: PlacementRequest, attempt: int) -> Iterator[_Search]:
+def _searches(request: PlacementRequest, attempt: int, *, evades: bool) -> Iterator[_Search]:
     """One search after the other, each for the case that those before did not suffice."""
     query, count = request.query, len(request.consumers)
     amount_count = sum(len(group.resources) for group in query.groups)
@@ -80,6 +97,9 @@ def _searches(request: PlacementRequest, attempt: int) -> Iterator[_Search]:
     limit_max = min(limit_max, query.limit or limit_max)
     limit = min(CANDIDATES_PER_CONSUMER * count, limit_max)
     if not query.may_split:
+        # A client that names a limit wants the first ones and no others.
+        if evades and count == 1 and not request.has_free_order and query.limit is None:
+            yield _Search(1 if request.spreads else CONTENDED_CANDIDATES, evades=True)
         first = count
         if request.fill:
             first = math.ceil(count / CONSUMERS_PER_CANDIDATE)
@@ -105,8 +125,12 @@ def choose_candidates(
     candidates get the same object.
     """
     count = len(request.consumers)
-    for search in _searches(request, attempt):
-        found = _find(roost, request, search, random, budget, spreads=attempt > 0)
+    for search in _searches(request, attempt, evades=roost.contention.evades):
+        found = _find(roost, request, search, random, budget, shuffles=attempt > 0)
+        if search.evades:
+            if found.answer.count:
+                return found.candidates([_preferred(found, roost.contention.preference)])
+            continue
         if request.apart and found.host_count < count:
             raise NoCandidates(count, found.answer.count)
         is_end = found.is_all or found.gave_up
@@ -153,6 +177,12 @@ def _choose_in_order(
         )
     except GaveUp:
         return None
+
+
+def _preferred(found: "_Found", preference: int) -> int:
+    """The first candidate of the share that this process prefers; the same one while it fits."""
+    shares = found.host_numbers() * HASH_FACTOR // HASH_DIVISOR - preference
+    return int((shares % CONTENDED_SHARES).argmin())
 
 
 def _choose(request: PlacementRequest, found: "_Found", budget: Budget) -> Choice:
@@ -226,6 +256,12 @@ class _Found:
         made = list(self.answer.candidates_of(distinct))
         return [made[place] for place in places.tolist()]
 
+    def host_numbers(self) -> Integers:
+        """For each candidate the number of its host, which is the same one in every process."""
+        ids = self._index.ids
+        numbers = [ids[row] if row >= 0 else 0 for row in self.answer.hosts().tolist()]
+        return np.array(numbers, dtype=np.int64)
+
     @property
     def host_count(self) -> float:
         """An upper bound for all hosts that have candidates."""
@@ -247,7 +283,7 @@ def _find(
     random: Random,
     budget: Budget,
     *,
-    spreads: bool,
+    shuffles: bool,
 ) -> _Found:
     query = msgspec.structs.replace(request.query, limit=search.limit)
     if search.thorough and query.order is None and len(request.consumers) > 1:
@@ -263,16 +299,25 @@ def _find(
             query,
             # Requests without an order begin anywhere, so that they do not meet at the same hosts.
             begin=random.randrange(max(index.rows.count, 1)),
+            skip=_skipped(index, random) if search.evades and request.spreads else 0,
             random=random if randomized else None,
             budget=budget,
         )
     shuffled = None
-    if spreads and request.has_free_order:
+    if shuffles and request.has_free_order:
         shuffled = np.arange(answer.count)
         np.random.default_rng(random.getrandbits(64)).shuffle(
             shuffled[: len(request.consumers) * CANDIDATES_PER_CONSUMER]
         )
     return _Found(index, answer, search.limit, budget, shuffled)
+
+
+def _skipped(index: Index, random: Random) -> int:
+    """How many trees of the order are passed over, so that others choose other ones.
+
+    Those that one process prefers for long would be used up, and the others be left at the front.
+    """
+    return random.randrange(1 + min(CONTENDED_TREES_MAX, int(index.live_count * CONTENDED_PART)))
 
 
 def _choose_one_by_one(

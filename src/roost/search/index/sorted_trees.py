@@ -131,6 +131,14 @@ class SortedTrees:
         rows, ranks = zip(*(part.arrays() for part in self._parts), strict=True)
         return np.concatenate(rows), np.concatenate(ranks)
 
+    def key_of(self, number: int) -> Key | None:
+        """The place of the tree of that number, from 0; None if there are fewer."""
+        for part in self._parts:
+            if number < len(part):
+                return part.ranks[number], part.uuids[number]
+            number -= len(part)
+        return None
+
     # -- moving --------------------------------------------------------------------------------
 
     def moved(self, moves: Iterable[Move]) -> "SortedTrees":

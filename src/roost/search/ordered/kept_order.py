@@ -86,6 +86,9 @@ class KeptOrder:
         wanted = numbers >= 0
         return numbers[wanted], ranks[wanted]
 
+    def key_of(self, number: int) -> Key | None:
+        return self._trees.key_of(number)
+
     def _up_to_date(self) -> SortedTrees:
         index, orders, key = self._index, self._index.tree_orders, (self._by, self._classes)
         if index.is_what_if and self._by is not OrderBy.ROOT:

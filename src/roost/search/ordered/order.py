@@ -36,6 +36,9 @@ class TreesInOrder(Protocol):
     def among(self, roots: Integers) -> tuple[Integers, Ranks]:
         """The positions in `roots`, which are in any order, in this one; and their ranks."""
 
+    def key_of(self, number: int) -> Key | None:
+        """The place of the tree of that number, from 0; None if nobody knows or there are fewer."""
+
 
 def trees_in_order(
     index: Index, order: Order, slots: Iterable[Slot], budget: Budget
@@ -81,6 +84,10 @@ class _ShuffledTrees:
         ranks = self._ranks(roots)
         numbers = self._sorted(roots, ranks)
         return numbers, ranks[numbers]
+
+    def key_of(self, number: int) -> Key | None:
+        # Nothing is sorted before it is needed.
+        return None
 
     def _ranks(self, roots: Integers) -> Ranks:
         self._budget.pass_over_rows(len(roots))
