@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -10,9 +10,9 @@ import pytest
 from roost.api.http.messages import Environ, StartResponse
 from roost.api.http_error import HttpError
 from roost.errors import RoostError
-from roost.server import answer as answer_module
 from roost.server.answer import PIECES_AT_ONCE
 from roost.server.front import Front
+from roost.server.http.later import Arrived, Later
 from roost.server.request_body import AT_ONCE_BYTES_MAX, AT_ONCE_SECONDS_MAX
 from roost.settings import Settings
 
@@ -21,12 +21,8 @@ SECONDS_MAX = 30
 GO, WAITING = threading.Event(), threading.Event()
 
 
-class Message(asyncio.Future[dict[str, Any]]):
-    """What granian gives to whoever wants to receive: it can be asked in any thread."""
-
-
 class Client:
-    """Sends requests to a front as granian does, and has what was sent to it."""
+    """Sends requests to a front as its server does, and has what was sent to it."""
 
     def __init__(self, *chunks: bytes) -> None:
         """With a body that is here already, in these chunks."""
@@ -38,21 +34,12 @@ class Client:
         self.messages.append(message)
         if message["type"] == "http.response.body" and not message.get("more_body"):
             self.answered.set()
-        # The front need not await it.
-        return _Done()
 
-    def receive(self) -> Message:
-        pending = Message()
-        if self._chunks:
-            # granian does not know yet that nothing follows.
-            body = self._chunks.pop(0)
-            pending.set_result({"type": "http.request", "body": body, "more_body": True})
-        return pending
-
-
-class _Done:
-    def __await__(self) -> Iterable[None]:
-        return iter(())
+    def receive(self) -> Later | Arrived:
+        if not self._chunks:
+            return Later()
+        body = self._chunks.pop(0)
+        return Arrived({"type": "http.request", "body": body, "more_body": True})
 
 
 def scope(method: str, path: str = "/", length: int | None = None) -> dict[str, Any]:
@@ -66,6 +53,7 @@ def scope(method: str, path: str = "/", length: int | None = None) -> dict[str, 
         "scheme": "http",
         "server": ("127.0.0.1", "80"),
         "client": ("127.0.0.1", "1"),
+        "cut_off": None,
         "headers": [*headers, (b"x-auth-token", b"admin")],
     }
 
@@ -125,47 +113,16 @@ def test_nor_does_one_whose_body_is_here() -> None:
     asyncio.run(test())
 
 
-class Arriving:
-    """What granian gives if nothing is here yet. It calls back in the thread that receives."""
-
-    def __init__(self) -> None:
-        self._message: dict[str, Any] | None = None
-        self._callbacks: list[Any] = []
-        # Whether it arrives between the question and the callback that is added then.
-        self.arrives_in_between = False
-
-    def done(self) -> bool:
-        return self._message is not None
-
-    def result(self) -> dict[str, Any]:
-        assert self._message is not None
-        return self._message
-
-    def add_done_callback(self, callback: Any, context: Any = None) -> None:
-        if self.arrives_in_between:
-            self.arrive(b"body")
-            # granian would call the event loop, too.
-            callback(self)
-        else:
-            self._callbacks = [callback]
-
-    def arrive(self, body: bytes) -> None:
-        self._message = {"type": "http.request", "body": body, "more_body": True}
-        for callback in self._callbacks:
-            callback(self)
-
-    def __await__(self) -> Generator[None, None, dict[str, Any]]:
-        while self._message is None:
-            yield
-        return self._message
+def arrive(pending: Later) -> None:
+    pending.happen({"type": "http.request", "body": b"body", "more_body": False})
 
 
 def test_the_thread_that_receives_a_body_goes_on() -> None:
     async def test() -> None:
-        front, client, arriving = await running_front(), Client(), Arriving()
+        front, client, arriving = await running_front(), Client(), Later()
         assert front.begin(scope("PUT", "/one", 4), lambda: arriving, client.send)
         assert not client.messages
-        thread = threading.Thread(target=arriving.arrive, args=[b"body"])
+        thread = threading.Thread(target=arrive, args=[arriving])
         thread.start()
         # Meanwhile the event loop does nothing.
         assert client.answered.wait(SECONDS_MAX)
@@ -178,34 +135,11 @@ def test_the_thread_that_receives_a_body_goes_on() -> None:
     asyncio.run(test())
 
 
-def test_a_body_that_arrives_in_between_is_answered_once_and_not_by_the_event_loop() -> None:
-    async def test() -> None:
-        front, client, arriving = await running_front(), Client(), Arriving()
-        arriving.arrives_in_between = True
-        begun: list[bool] = []
-
-        def begin() -> None:
-            begun.append(front.begin(scope("PUT", "/one", 4), lambda: arriving, client.send))
-
-        thread = threading.Thread(target=begin)
-        thread.start()
-        assert client.answered.wait(SECONDS_MAX)
-        thread.join()
-        await asyncio.sleep(3 * AT_ONCE_SECONDS_MAX)
-        assert begun == [True]
-        assert [each["type"] for each in client.messages] == [
-            "http.response.start",
-            "http.response.body",
-        ]
-
-    asyncio.run(test())
-
-
 def test_a_body_that_takes_long_is_left_to_the_event_loop_and_its_time_limit() -> None:
     async def test() -> None:
         settings = Settings(body_seconds_max=1)
         front = await running_front(settings)
-        client, arriving = Client(), Arriving()
+        client, arriving = Client(), Later()
         assert front.begin(scope("PUT", "/one", 4), lambda: arriving, client.send)
         async with asyncio.timeout(SECONDS_MAX):
             while not client.messages:
@@ -321,14 +255,15 @@ def test_the_event_loop_waits_for_a_client_that_does_not_take_a_piece(taken: int
     asyncio.run(test())
 
 
-def test_an_answer_that_breaks_off_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    cut: list[object] = []
-    monkeypatch.setattr(answer_module, "cut_off", cut.append)
-
+def test_an_answer_that_breaks_off_is_cut_off() -> None:
     async def test() -> None:
-        front, client = await running_front(), Client()
-        assert front.begin(scope("GET", "/pieces/broken"), client.receive, client.send)
-        assert await answered(client) == b"0"
+        front, client, request = await running_front(), Client(), scope("GET", "/pieces/broken")
+        cut_off = asyncio.Event()
+        request["cut_off"] = cut_off.set
+        assert front.begin(request, client.receive, client.send)
+        async with asyncio.timeout(SECONDS_MAX):
+            await cut_off.wait()
+        assert not client.answered.is_set()
+        assert [each.get("body") for each in client.messages] == [None, b"0"]
 
     asyncio.run(test())
-    assert cut == [("127.0.0.1", "1")]

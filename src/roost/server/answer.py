@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from roost.api.http.exchange import UNREAD_BYTES_MAX
 from roost.api.http.messages import EVENTS
-from roost.server.connections import cut_off
 from roost.server.request_body import Receive
 from roost.server.wsgi_call import BrokenOff, Send, WsgiCall
 
@@ -36,23 +35,16 @@ NextPiece = Callable[[], Awaitable[bytes | None]]
 class Sender:
     """Sends one answer to a client, who may go away or stop reading."""
 
-    def __init__(self, send: Send, receive: Receive, client: tuple[str, str]) -> None:
+    def __init__(self, send: Send, receive: Receive, cut_off: Callable[[], None]) -> None:
         self.frame_bytes_max = STREAM_FRAME_BYTES_MAX
         self._send = send
-        self._client = client
+        self._cut_off = cut_off
         self.gone = asyncio.ensure_future(until_gone(receive))
 
-    async def start(self, call: WsgiCall) -> None:
-        sending = self._send(call.start_message())
-        # The server has done it, and gives back what it gives where there is nothing to wait for.
-        self._nothing = type(sending)
-        await sending
+    def start(self, call: WsgiCall) -> None:
+        self._send(call.start_message())
         # Without a body, the server would keep the headers back.
-        await self._send(_body_message(b""))
-
-    def resume(self, begun: "BegunPieces") -> None:
-        """Go on with an answer that a thread has begun."""
-        self._nothing = begun.nothing
+        self._send(_body_message(b""))
 
     async def send(self, data: bytes) -> bool:
         """Whether the client takes it."""
@@ -62,36 +54,33 @@ class Sender:
                 return False
         return True
 
-    async def wait(self, sent: Awaitable[None]) -> bool:
+    async def wait(self, sent: Awaitable[None] | None) -> bool:
         """Wait until something is sent; whether the client takes it."""
-        if type(sent) is self._nothing and not self.gone.done():
-            return True
-        sending = asyncio.ensure_future(_awaited(sent))
-        await asyncio.wait(
-            {sending, self.gone},
-            timeout=STALLED_SECONDS_MAX,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        if self.gone.done() or not sending.done():
-            sending.cancel()
-            return False
-        return True
+        if sent is not None and not self.gone.done():
+            sending = asyncio.ensure_future(_awaited(sent))
+            await asyncio.wait(
+                {sending, self.gone},
+                timeout=STALLED_SECONDS_MAX,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if not sending.done():
+                sending.cancel()
+                return False
+        return not self.gone.done()
 
-    async def end(self) -> None:
+    def end(self) -> None:
         self.gone.cancel()
-        await self._send(_body_message(b"", more=False))
+        self._send(_body_message(b"", more=False))
 
-    async def break_off(self) -> None:
+    def break_off(self) -> None:
         """End the connection, so that nobody takes what was sent for the whole answer."""
-        if not self.gone.done():
-            cut_off(self._client)
-        await self.end()
+        self._cut_off()
+        self.gone.cancel()
 
 
 class BegunPieces(NamedTuple):
     """How far a thread has come with an answer in pieces."""
 
-    nothing: type  # what the server gives back where there is nothing to wait for
     sent: Awaitable[None] | None = None  # the client has not taken it yet
     piece: bytes | None = None  # the next one; None: it cannot be made
 
@@ -102,21 +91,21 @@ def begin_pieces(send: Send, call: WsgiCall, context: Context) -> BegunPieces | 
     Most answers have few, and their clients take them. To hand each to the event loop, and the
     making of the next one to a thread, takes longer than both.
     """
-    nothing = type(send(call.start_message()))
+    send(call.start_message())
     piece = call.body
     for _ in range(PIECES_AT_ONCE):
         try:
             following = context.run(call.next_piece)
         except BrokenOff:
-            return BegunPieces(nothing, send(_body_message(piece)))
+            return BegunPieces(send(_body_message(piece)))
         sent = send(_body_message(piece, more=following is not None))
         if following is None:
             # The server has all of it, as it has a short answer that nobody reads.
             return None
-        if type(sent) is not nothing:
-            return BegunPieces(nothing, sent, following)
+        if sent is not None:
+            return BegunPieces(sent, following)
         piece = following
-    return BegunPieces(nothing, piece=piece)
+    return BegunPieces(piece=piece)
 
 
 async def send_pieces(
@@ -126,29 +115,28 @@ async def send_pieces(
     sender.frame_bytes_max = PIECES_FRAME_BYTES_MAX
     piece: bytes | None
     if begun is None:
-        await sender.start(call)
+        sender.start(call)
         piece = call.body
     else:
-        sender.resume(begun)
         piece = begun.piece
-        has_taken = begun.sent is None or await sender.wait(begun.sent)
+        has_taken = await sender.wait(begun.sent)
         if piece is None or not has_taken:
-            await sender.break_off()
+            sender.break_off()
             return
     try:
         while piece is not None:
             if not await sender.send(piece):
-                await sender.break_off()
+                sender.break_off()
                 return
             piece = await next_piece()
     except BrokenOff:
         # The client must not take it for the whole answer.
-        await sender.break_off()
+        sender.break_off()
         return
     except Exception:
-        await sender.break_off()
+        sender.break_off()
         raise
-    await sender.end()
+    sender.end()
 
 
 class Unread:
@@ -190,11 +178,11 @@ class Stream:
     async def send_to(self, sender: Sender) -> None:
         sender.gone.add_done_callback(lambda _: self.end())
         try:
-            await sender.start(self._call)
+            sender.start(self._call)
             is_empty = True
             while (data := await self._take()) is not None:
                 if not await sender.send(data):
-                    await sender.break_off()
+                    sender.break_off()
                     return
                 self._count_sent(len(data))
                 is_empty = False
@@ -203,9 +191,9 @@ class Stream:
             self._forget()
         if is_empty and self._call.media_type != EVENTS:
             # Nothing is no document.
-            await sender.break_off()
+            sender.break_off()
         else:
-            await sender.end()
+            sender.end()
 
     def _deliver(self, piece: bytes | None) -> None:
         with self._lock:

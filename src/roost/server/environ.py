@@ -20,7 +20,7 @@ _SAME_FOR_ALL: Environ = {
     "wsgi.input_terminated": True,
 }
 
-_PROTOCOLS = {"1": "HTTP/1.0", "1.1": "HTTP/1.1", "2": "HTTP/2"}
+_PROTOCOLS = {"1.0": "HTTP/1.0", "1.1": "HTTP/1.1"}
 
 
 def make_environ(scope: Scope) -> Environ:
@@ -35,7 +35,7 @@ def make_environ(scope: Scope) -> Environ:
     path = unquote_to_bytes(raw_path) if b"%" in raw_path else raw_path
     environ["PATH_INFO"] = path.decode("latin-1")
     environ["QUERY_STRING"] = scope["query_string"].decode("latin-1")
-    environ["SERVER_PROTOCOL"] = _PROTOCOLS.get(scope["http_version"], "HTTP/1.1")
+    environ["SERVER_PROTOCOL"] = _PROTOCOLS[scope["http_version"]]
     environ["SERVER_NAME"], environ["SERVER_PORT"] = scope["server"]
     environ["REMOTE_ADDR"] = scope["client"][0]
     environ["wsgi.url_scheme"] = scope["scheme"]

@@ -37,9 +37,7 @@ from roost.server.request_body import (
     BodyReader,
     Disconnected,
     Receive,
-    RefusedBody,
     comes_at_once,
-    discard,
     has_body,
 )
 from roost.server.wsgi_call import PiecesRoom, Send, WsgiCall
@@ -53,7 +51,7 @@ _TOKENS = ("HTTP_X_AUTH_TOKEN", "HTTP_X_STORAGE_TOKEN")
 
 
 class Front:
-    """What a worker process serves: an ASGI application for granian, until `stopping` is set."""
+    """What a worker process serves with its `HttpServer`, until `stopping` is set."""
 
     def __init__(
         self,
@@ -191,21 +189,17 @@ class _Running:
         path = self._path(environ)
         held = 0
         environ["wsgi.input"] = io.BytesIO()
-        is_unread = has_body(environ)
-        if is_unread and self._reads_body(environ, path):
+        if has_body(environ) and self._reads_body(environ, path):
             bytes_max = bounds.body_bytes_max(environ["REQUEST_METHOD"], path, self._settings)
             try:
                 environ["wsgi.input"], held = await self._bodies.read(environ, receive, bytes_max)
             except Disconnected:
                 return
-            is_unread = isinstance(environ["wsgi.input"], RefusedBody)
         request = FrontRequest(environ, path, Context(), receive, send, scope)
         try:
             await self._wait_and_repeat(request, await self._answer(request))
         finally:
             self._bodies.release(held)
-        if is_unread:
-            await discard(receive)
 
     async def _wait_and_repeat(self, request: FrontRequest, waiting: Waiting | None) -> None:
         """Try the request again each time that what it waits for is over."""
@@ -291,7 +285,6 @@ class _Running:
         return self._probes if path in probes.OPEN_PATHS else self._lanes
 
     def _send_at_once(self, call: WsgiCall, send: Send) -> None:
-        # granian does this when it is called, in whatever thread; to await it would mean nothing.
         send(call.start_message())
         send({"type": "http.response.body", "body": call.body})
         if not self._is_frozen:

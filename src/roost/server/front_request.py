@@ -18,7 +18,7 @@ SWEEP_SECONDS = 0.02
 class FrontRequest:
     """A request with its body, and where its answer goes."""
 
-    __slots__ = ("_body", "_length", "context", "environ", "path", "receive", "scope", "send")
+    __slots__ = ("_body", "context", "environ", "path", "receive", "scope", "send")
 
     def __init__(
         self,
@@ -36,14 +36,11 @@ class FrontRequest:
         self.send = send
         self.scope = scope
         self._body = environ["wsgi.input"]
-        self._length = environ.get("CONTENT_LENGTH")
 
     def again(self) -> "FrontRequest":
         """The same, as it was before somebody changed the environment and read the body."""
         environ = make_environ(self.scope)
         environ["wsgi.input"] = self._body
-        if self._length is not None:
-            environ["CONTENT_LENGTH"] = self._length
         self._body.seek(0)
         return FrontRequest(environ, self.path, self.context, self.receive, self.send, self.scope)
 

@@ -61,7 +61,7 @@ class LongAnswers:
     ) -> None:
         """Send what is not sent yet: all of it, unless a thread has begun."""
         sender_of = functools.partial(
-            Sender, request.send, request.receive, request.scope["client"]
+            Sender, request.send, request.receive, request.scope["cut_off"]
         )
         if stream is not None:
             await self._send_stream(stream, sender_of())

@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-import threading
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -20,9 +19,6 @@ MEMORY_BYTES_MAX = 256 * 1024 * 1024
 # The last quarter of it is for bodies of usual size.
 LARGE_BODIES_SHARE = 0.75
 USUAL_BYTES_MAX = 64 * 1024
-# How long, and how much, a client may go on to send a body that was not wanted.
-DISCARD_SECONDS_MAX = 5.0
-DISCARD_BYTES_MAX = 64 * 1024 * 1024
 # Of bodies that come together with the head of their request: the server receives as much at a
 # time. Those of all connections of a process take no more than half of the memory above.
 AT_ONCE_BYTES_MAX = 8 * 1024
@@ -60,8 +56,7 @@ def has_body(environ: Environ) -> bool:
         return False
     length = environ.get("CONTENT_LENGTH")
     if length is None:
-        # In HTTP/1 there would be a header. In HTTP/2 there need not be one.
-        return "HTTP_TRANSFER_ENCODING" in environ or environ["SERVER_PROTOCOL"] == "HTTP/2"
+        return "HTTP_TRANSFER_ENCODING" in environ
     return bool(length != "0")
 
 
@@ -80,9 +75,7 @@ class ArrivingBodies:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """To be made in the thread of the event loop."""
         self._loop = loop
-        self._loop_thread = threading.get_ident()
         self._awaited: set[Arrival] = set()
         self._is_due = False
 
@@ -91,8 +84,6 @@ class ArrivingBodies:
 
         The latter if there is more to receive, or if it takes long.
         """
-        # granian's own awaitable can be asked without an event loop. If a release of it could not,
-        # no request with a body would be answered, and the suites over HTTP would say so.
         pending: Any = receive()
         arrival = Arrival(pending, receive, length, then, self)
         if pending.done():
@@ -100,18 +91,10 @@ class ArrivingBodies:
             return
         self._awaited.add(arrival)
         self._sweep_soon()
-        pending.add_done_callback(arrival)
-        # Between the question and the last line it may have arrived. Then it was the event loop
-        # that granian has called.
-        if pending.done():
-            arrival.finish()
+        pending.add_done_callback(lambda _: arrival.finish())
 
     def forget(self, arrival: "Arrival") -> None:
         self._awaited.discard(arrival)
-
-    @property
-    def is_in_event_loop(self) -> bool:
-        return threading.get_ident() == self._loop_thread
 
     def _sweep_soon(self) -> None:
         if not self._is_due:
@@ -135,7 +118,7 @@ class ArrivingBodies:
 
 
 class Arrival:
-    """A body that is about to arrive. The server calls it in one of its threads (`direct.py`)."""
+    """A body that is about to arrive."""
 
     def __init__(
         self,
@@ -152,10 +135,6 @@ class Arrival:
         self._bodies = bodies
         # Taken by who goes on with the request: several threads may want to.
         self._then = [then]
-
-    def __call__(self, _pending: Any) -> None:
-        if not self._bodies.is_in_event_loop:
-            self.finish()
 
     def finish(self) -> None:
         """Go on with what has arrived, unless somebody did."""
@@ -196,22 +175,6 @@ def _after(first: Awaitable[dict[str, Any]], receive: Receive) -> Receive:
     return lambda: asked.pop() if asked else receive()
 
 
-async def discard(receive: Receive) -> None:
-    """Let a client that was answered already finish sending, within limits.
-
-    Most clients read the answer only then. Without it, they would only see that the connection was
-    reset.
-    """
-    size = 0
-    with suppress(TimeoutError):
-        async with asyncio.timeout(DISCARD_SECONDS_MAX):
-            while size < DISCARD_BYTES_MAX:
-                message = await receive()
-                if not message.get("more_body", False):
-                    return
-                size += len(message["body"])
-
-
 class BodyReader:
     """Reads the bodies of one process. Only for its event loop."""
 
@@ -241,8 +204,6 @@ class BodyReader:
             raise
         else:
             body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-            if "CONTENT_LENGTH" not in environ and "HTTP_TRANSFER_ENCODING" not in environ:
-                environ["CONTENT_LENGTH"] = str(len(body))
             return io.BytesIO(body), len(body)
         self.release(sum(map(len, chunks)))
         return RefusedBody(refusal), 0

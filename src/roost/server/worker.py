@@ -1,6 +1,5 @@
-"""A worker process: one server of granian on a socket of its own."""
+"""A worker process: one server on a socket of its own."""
 
-import _thread
 import ctypes
 import functools
 import os
@@ -8,23 +7,16 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
-
-from granian._granian import SocketHolder
-from granian.constants import Interfaces, Loops
-from granian.log import LogLevels
-from granian.server import Server
+from typing import NamedTuple
 
 from roost.assembly import LazyApplication, build_application
 from roost.observe import logs
 from roost.progress import Progress, drawn
 from roost.server.connections import allow_open_files, connections_max
-from roost.server.direct import spawn_asgi_worker
 from roost.server.front import Front
-from roost.server.listening import BACKLOG
+from roost.server.http.server import HttpServer
 from roost.server.progress_reports import ReportingView
 from roost.server.signals import STOP_SIGNALS
 from roost.service.service import ShowProgress
@@ -68,11 +60,8 @@ def run_worker(
     def show_progress() -> AbstractContextManager[Progress]:
         return drawn(ReportingView(connection, **cadence._asdict()))
 
-    serve_here(
-        functools.partial(load_worker, settings, threads, stopping, show_progress, shared),
-        listener,
-        interface=Interfaces.ASGINL,
-    )
+    front = load_worker(settings, threads, stopping, show_progress, shared)
+    HttpServer(front, listener, connections_max=connections_max()).run(stopping)
     if shared is not None:
         _leave(shared)
 
@@ -113,29 +102,12 @@ def load_worker(
 
 
 def obey(connection: Connection, stopping: threading.Event) -> None:
-    """Stop when the parent says so or on SIGTERM, and end at once when the parent is dead.
+    """Set `stopping` when the parent says so or on SIGTERM, and end at once when it is dead.
 
     `STOP_SIGNALS` must be blocked. Ctrl-C in a terminal reaches workers, too, but it is the parent
-    that decides. Stopping sets `stopping`, then lets the server finish its requests.
+    that decides.
     """
     _die_with_parent()
-    # So that the main thread notices it, even while it waits for a lock.
-    signal.signal(signal.SIGURG, lambda *_: None)
-    once = threading.Lock()
-
-    def stop() -> None:
-        # The server cannot be told twice: it might wait for itself.
-        if not once.acquire(blocking=False):
-            return
-        stopping.set()
-        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            # The server does not listen yet.
-            os._exit(0)
-        # Runs the server's own handler in the main thread.
-        _thread.interrupt_main(signal.SIGTERM)
-        main = threading.main_thread().ident
-        assert main is not None
-        signal.pthread_kill(main, signal.SIGURG)
 
     def wait_for_parent() -> None:
         # It may still die after it has said so.
@@ -144,12 +116,12 @@ def obey(connection: Connection, stopping: threading.Event) -> None:
                 connection.recv_bytes()
             except (EOFError, OSError):
                 os._exit(1)
-            stop()
+            stopping.set()
 
     def wait_for_signals() -> None:
         while signal.sigwait(STOP_SIGNALS) is not signal.SIGTERM:
             pass
-        stop()
+        stopping.set()
 
     for wait in (wait_for_parent, wait_for_signals):
         threading.Thread(target=wait, name=wait.__name__, daemon=True).start()
@@ -180,45 +152,3 @@ def keep_free_memory() -> None:
         set_option(_M_ARENA_MAX, _ARENAS)
         set_option(_M_MMAP_THRESHOLD, _MMAP_BYTES)
         set_option(_M_TRIM_THRESHOLD, _TRIM_BYTES)
-
-
-# ---------------------------------------------------------------------------------------------
-# The server
-
-
-def serve_here(
-    load: Callable[[], Any], listener: socket.socket, *, interface: Interfaces, threads: int = 1
-) -> None:
-    """Run one worker of granian in this process, until it gets SIGTERM."""
-    server = _ServerInThisProcess(
-        listener,
-        interface=interface,
-        # `direct.py` replaces a method of it.
-        loop=Loops.asyncio,
-        # With an asynchronous interface it is the application that has threads.
-        blocking_threads=threads,
-        backpressure=connections_max(),
-        websockets=False,
-        log_level=LogLevels.error,
-    )
-    server.serve(target_loader=load, wrap_loader=False)
-
-
-class _ServerInThisProcess(Server):  # type: ignore[misc,valid-type]
-    """granian's server without its parent process, which gives up when workers die repeatedly.
-
-    test_workers.py pins what this relies on of granian.
-    """
-
-    def __init__(self, listener: socket.socket, **options: Any) -> None:
-        super().__init__("roost", backlog=BACKLOG, **options)
-        self._listener = listener
-
-    def _serve(self, spawn_target: Callable[..., None], target_loader: Callable[..., Any]) -> None:
-        # The socket is granian's from now on: it closes it when it stops.
-        self._shd = SocketHolder(self._listener.detach(), False, BACKLOG)  # type: ignore[call-arg]
-        self._sso = None
-        self._spawn_worker(0, spawn_target, target_loader).inner.run()
-
-    # For a `Front`, which is the only application on this interface.
-    _spawn_asgi_worker = staticmethod(spawn_asgi_worker)

@@ -23,7 +23,8 @@ class BrokenOff(Exception):
 PIECES_BYTES_MAX = 2**31
 ANSWER_BYTES_MIN = 2**26
 
-# Calls like `await send(message)` would; the server does its part without being awaited.
+# Sends when it is called, in whatever thread. What it gives back is to be awaited if much waits for
+# the client; otherwise it is None.
 Send = Callable[[dict[str, Any]], Any]
 
 

@@ -1,7 +1,7 @@
 """An application that does what tests of the front need, behind a real front in its own process.
 
-`python -m tests.hostile.service.fronted_application PORT INTERFACE THREADS SECONDS` serves it.
-INTERFACE is `front`, or `wsgi` for the server alone; SECONDS is how long a client may not read.
+`python -m tests.hostile.service.fronted_application PORT THREADS SECONDS` serves it. SECONDS is how
+long a client may not read.
 """
 
 import json
@@ -12,17 +12,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from granian.constants import Interfaces
-
 from roost.api.http.error_table import to_http
 from roost.api.http.exchange import EXCHANGE
 from roost.api.http.messages import Environ, StartResponse
 from roost.errors import RoostError, Unavailable
 from roost.server import answer as server_answer
-from roost.server.connections import allow_open_files
+from roost.server.connections import allow_open_files, connections_max
 from roost.server.front import Front
+from roost.server.http.server import HttpServer
 from roost.server.listening import BACKLOG
-from roost.server.worker import serve_here
 from roost.service.search_time import SearchTime
 from roost.settings import Settings
 
@@ -170,21 +168,13 @@ ANSWERS: dict[str, Callable[[Environ, StartResponse], Iterable[bytes]]] = {
 }
 
 
-def load() -> object:
-    server_answer.STALLED_SECONDS_MAX = float(sys.argv[4])
-    count = int(sys.argv[3])
-    return Front(application, Settings(), threads=count, stopping=STOPPING)
-
-
 def main() -> None:
-    is_front = sys.argv[2] == "front"
+    port, threads, stalled_seconds_max = sys.argv[1:]
+    server_answer.STALLED_SECONDS_MAX = float(stalled_seconds_max)
     allow_open_files()
-    serve_here(
-        load if is_front else lambda: application,
-        socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=BACKLOG),
-        interface=Interfaces.ASGINL if is_front else Interfaces.WSGI,
-        threads=1 if is_front else int(sys.argv[3]),
-    )
+    listener = socket.create_server(("127.0.0.1", int(port)), backlog=BACKLOG)
+    front = Front(application, Settings(), threads=int(threads), stopping=STOPPING)
+    HttpServer(front, listener, connections_max=connections_max()).run(STOPPING)
 
 
 if __name__ == "__main__":

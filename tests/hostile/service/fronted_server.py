@@ -17,20 +17,17 @@ MODULE = "tests.hostile.service.fronted_application"
 
 
 class FrontedServer(ServiceProcess):
-    """The application of tests, behind the front or behind the server alone."""
+    """The application of tests, behind the front."""
 
     def __init__(
         self,
         folder: Path,
         *,
-        interface: str = "front",
         threads: int = 4,
         stalled_seconds_max: float = 30,
     ) -> None:
         self.port = free_port()
-        self._arguments = [
-            str(each) for each in (self.port, interface, threads, stalled_seconds_max)
-        ]
+        self._arguments = [str(each) for each in (self.port, threads, stalled_seconds_max)]
         super().__init__(
             [MODULE, *self._arguments],
             environment=os.environ,

@@ -1,6 +1,6 @@
-"""The supervisor with the smallest application, on either interface of granian.
+"""The supervisor and the server with the smallest application.
 
-Run as `python -m tests.hostile.service.small_service`, with the arguments `PORT WORKERS INTERFACE
+Run as `python -m tests.hostile.service.small_service`, with the arguments `PORT WORKERS
 START_METHOD [LIKE_ELSEWHERE]`. With the last word workers do without what only Linux offers.
 """
 
@@ -12,13 +12,12 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from granian.constants import Interfaces
-
 from roost.server import worker
+from roost.server.http.server import HttpServer
 from roost.server.listening import Address
 from roost.server.supervisor import Supervisor
 
@@ -37,57 +36,55 @@ def answer(path: str) -> bytes:
     return str(os.getpid()).encode()
 
 
-class Asynchronous:
-    """For RSGI."""
+class Application:
+    """Answers on the event loop what is below /loop, and the rest in a thread of the server."""
+
+    server_threads = 4
 
     def __init__(self, stopping: threading.Event) -> None:
         self._stopping = stopping
 
-    async def __rsgi__(self, scope: Any, protocol: Any) -> None:
-        if scope.path == "/spin":
+    def begin(self, scope: dict[str, Any], _receive: object, send: Callable[..., Any]) -> bool:
+        path = scope["raw_path"].decode()
+        if path.startswith("/loop"):
+            return False
+        respond(send, answer(path))
+        return True
+
+    async def __call__(self, scope: dict[str, Any], _: object, send: Callable[..., Any]) -> None:
+        path = scope["raw_path"].decode().removeprefix("/loop")
+        if path == "/spin":
             while True:
                 pass
-        if scope.path == "/stream":
-            stream = protocol.response_stream(200, [])
+        if path == "/stream":
+            send({"type": "http.response.start", "status": 200, "headers": []})
             while not self._stopping.is_set():
-                await stream.send_bytes(b"more\n")
+                send({"type": "http.response.body", "body": b"more\n", "more_body": True})
                 await asyncio.sleep(0.02)
-            await stream.send_bytes(b"end\n")
+            send({"type": "http.response.body", "body": b"end\n"})
             return
-        protocol.response_bytes(200, [], await asyncio.to_thread(answer, scope.path))
+        respond(send, await asyncio.to_thread(answer, path))
 
 
-def synchronous(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """For WSGI."""
-    body = answer(environ["PATH_INFO"])
-    start_response("200 OK", [("content-length", str(len(body)))])
-    return [body]
+def respond(send: Callable[..., Any], body: bytes) -> None:
+    send({"type": "http.response.start", "status": 200, "headers": []})
+    send({"type": "http.response.body", "body": body})
 
 
-def run_worker(
-    listener: socket.socket,
-    connection: Connection,
-    *,
-    interface: Interfaces,
-    like_elsewhere: bool,
-) -> None:
+def run_worker(listener: socket.socket, connection: Connection, *, like_elsewhere: bool) -> None:
     if like_elsewhere:
         worker._die_with_parent = lambda: None
     stopping = threading.Event()
     worker.obey(connection, stopping)
-    application = synchronous if interface is Interfaces.WSGI else Asynchronous(stopping)
-    threads = 4 if interface is Interfaces.WSGI else 1
-    worker.serve_here(lambda: application, listener, interface=interface, threads=threads)
+    HttpServer(Application(stopping), listener, connections_max=100).run(stopping)
 
 
 def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    port, workers, interface, start_method, *more = sys.argv[1:]
+    port, workers, start_method, *more = sys.argv[1:]
     address = Address("127.0.0.1", int(port))
     address.claim()
-    work = functools.partial(
-        run_worker, interface=Interfaces(interface), like_elsewhere=more == ["LIKE_ELSEWHERE"]
-    )
+    work = functools.partial(run_worker, like_elsewhere=more == ["LIKE_ELSEWHERE"])
     Supervisor(work, address, int(workers), start_method=start_method).run()
 
 

@@ -31,12 +31,10 @@ ORPHAN_SECONDS_MAX = 2.0
 
 
 class SmallService(ServiceProcess):
-    def __init__(
-        self, folder: Path, workers: int, interface: str, start_method: str, *more: str
-    ) -> None:
+    def __init__(self, folder: Path, workers: int, start_method: str, *more: str) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._arguments = [str(self.port), str(workers), interface, start_method, *more]
+        self._arguments = [str(self.port), str(workers), start_method, *more]
         # The interpreter is started anew for those workers, with the same command line.
         self._is_forked = start_method == "fork"
         super().__init__(
@@ -56,7 +54,7 @@ class SmallService(ServiceProcess):
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[SmallService]:
-    with SmallService(tmp_path, 1, "rsgi", "fork") as service:
+    with SmallService(tmp_path, 1, "fork") as service:
         yield service
 
 
@@ -158,16 +156,16 @@ class TestReplacement:
 
 class TestStopping:
     @pytest.mark.parametrize(
-        ("interface", "start_method"), [("rsgi", "fork"), ("wsgi", "fork"), ("rsgi", "spawn")]
+        ("path", "start_method"), [("/slow", "fork"), ("/loop/slow", "fork"), ("/slow", "spawn")]
     )
     def test_sigterm_lets_a_request_finish(
-        self, tmp_path: Path, interface: str, start_method: str
+        self, tmp_path: Path, path: str, start_method: str
     ) -> None:
-        """With each way to use granian. It relies on names that granian does not document."""
+        """In a thread of the server, and on its event loop."""
         answers: list[httpx.Response] = []
-        with SmallService(tmp_path, 1, interface, start_method) as small:
+        with SmallService(tmp_path, 1, start_method) as small:
             thread = threading.Thread(
-                target=lambda: answers.append(httpx.get(f"{small.url}/slow", timeout=SECONDS_MAX))
+                target=lambda: answers.append(httpx.get(f"{small.url}{path}", timeout=SECONDS_MAX))
             )
             thread.start()
             time.sleep(0.3)
@@ -178,8 +176,8 @@ class TestStopping:
 
     def test_streams_end_when_the_service_stops(self, tmp_path: Path) -> None:
         with (
-            SmallService(tmp_path, 2, "rsgi", "fork") as small,
-            httpx.stream("GET", f"{small.url}/stream") as stream,
+            SmallService(tmp_path, 2, "fork") as small,
+            httpx.stream("GET", f"{small.url}/loop/stream") as stream,
         ):
             lines = stream.iter_lines()
             assert next(lines) == "more"
@@ -187,10 +185,10 @@ class TestStopping:
             assert list(lines)[-1] == "end"
             assert small.process.wait(SECONDS_MAX) == 0
 
-    @pytest.mark.parametrize("path", ["/hang", "/spin"])
+    @pytest.mark.parametrize("path", ["/hang", "/loop/hang", "/loop/spin"])
     def test_nothing_holds_up_an_interrupt(self, tmp_path: Path, path: str) -> None:
         """Not even an event loop that spins."""
-        with SmallService(tmp_path, 2, "rsgi", "fork") as small:
+        with SmallService(tmp_path, 2, "fork") as small:
             thread = in_background(small.url + path)
             time.sleep(0.3)
             begun = time.monotonic()
@@ -204,7 +202,7 @@ class TestStopping:
 class TestKilledParent:
     @pytest.mark.parametrize("more", [(), ("LIKE_ELSEWHERE",)], ids=["linux", "elsewhere"])
     def test_its_workers_follow(self, tmp_path: Path, more: tuple[str, ...]) -> None:
-        with SmallService(tmp_path, 3, "rsgi", "fork", *more) as small:
+        with SmallService(tmp_path, 3, "fork", *more) as small:
             workers = started(small.output)
             thread = in_background(f"{small.url}/hang")
             time.sleep(0.2)
@@ -214,7 +212,7 @@ class TestKilledParent:
             eventually(lambda: can_listen(small.port), ORPHAN_SECONDS_MAX)
 
     def test_even_one_that_is_stopped(self, tmp_path: Path) -> None:
-        with SmallService(tmp_path, 1, "rsgi", "fork") as small:
+        with SmallService(tmp_path, 1, "fork") as small:
             [worker] = started(small.output)
             os.kill(worker, signal.SIGSTOP)
             small.process.kill()
@@ -222,7 +220,7 @@ class TestKilledParent:
 
     def test_even_those_that_have_just_been_started(self, tmp_path: Path) -> None:
         """One that is killed with them cannot be told from one that was never started."""
-        service = SmallService(tmp_path, 4, "rsgi", "fork")
+        service = SmallService(tmp_path, 4, "fork")
         service._is_ready = lambda: len(started(service.output)) >= 1
         with service:
             service.process.kill()

@@ -1,0 +1,232 @@
+"""The server: threads that accept connections and work on those that are ready.
+
+There is one thread more than may be busy, so that one is always free to take what comes. It answers
+short requests in the thread that has read them, which is what most of their time would go to
+otherwise: to hand a request to another thread, or to an event loop, takes as long as a small one.
+The event loop has what takes longer.
+"""
+
+import asyncio
+import errno
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Protocol
+
+from roost.server.http.connection import Connection
+from roost.server.http.exchange import HttpExchange
+from roost.server.http.readiness import READ, new_readiness
+
+LOG = logging.getLogger(__name__)
+
+# How many connections one thread accepts before others may do something else.
+ACCEPTED_AT_ONCE = 64
+# How often to look for clients that take too long, and for connections to end when it stops.
+SWEEP_SECONDS = 1.0
+STOP_SWEEP_SECONDS = 0.01
+# A connection that was given up before it was accepted. Others may follow.
+_NEXT_CONNECTION = frozenset({errno.ECONNABORTED, errno.EPROTO})
+
+
+class Application(Protocol):
+    """An application of ASGI that may also take a request in the thread that has read it."""
+
+    server_threads: int
+
+    def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
+        """Answer a request on the event loop."""
+
+    def begin(self, scope: Any, receive: Any, send: Any) -> bool:
+        """Take a request in a thread of the server; False: it must be awaited instead."""
+
+
+class HttpServer:
+    """Serves HTTP/1.1 on a socket that listens."""
+
+    def __init__(
+        self, application: Application, listener: socket.socket, *, connections_max: int
+    ) -> None:
+        self.readiness = new_readiness()
+        self.is_stopping = False
+        self._application = application
+        self._listener = listener
+        self._connections_max = connections_max
+        # By descriptor. Each change is one step.
+        self._connections: dict[int, Connection] = {}
+        self._accepts = threading.Lock()
+        # Nothing is accepted until a connection ends, or there are files again.
+        self._is_full = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        # Becomes readable when the threads are to end.
+        self._end, self._ending = os.pipe()
+
+    def run(self, stopping: threading.Event) -> None:
+        """Serve until `stopping` is set and all requests have been answered."""
+        asyncio.run(self._run(stopping))
+
+    async def _run(self, stopping: threading.Event) -> None:
+        loop = self._loop = asyncio.get_running_loop()
+        stopped = asyncio.Event()
+
+        def wait() -> None:
+            stopping.wait()
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(stopped.set)
+
+        _start_thread(wait, "stop")
+        self._listener.setblocking(False)
+        self.readiness.add(self._listener.fileno(), READ)
+        for _ in range(self._application.server_threads):
+            _start_thread(self._work, "server")
+        while not stopped.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopped.wait(), SWEEP_SECONDS)
+            self._sweep()
+            self._accept_again()
+        await self._stop()
+        self.readiness.add(self._end, READ)
+        os.close(self._ending)
+
+    # -----------------------------------------------------------------------------------------
+    # In a thread
+
+    def _work(self) -> None:
+        listener, wait, connections = (
+            self._listener.fileno(),
+            self.readiness.wait,
+            self._connections,
+        )
+        while True:
+            ready = wait()
+            if ready is None:
+                continue
+            descriptor, what = ready
+            if descriptor == self._end:
+                # For the next thread.
+                self.readiness.arm(self._end, READ)
+                return
+            connection = connections.get(descriptor)
+            try:
+                if connection is not None:
+                    connection.work(what)
+                elif descriptor == listener:
+                    self._accept()
+            except Exception as error:
+                LOG.error("a connection failed", exc_info=error)
+                if connection is not None:
+                    connection.lose()
+
+    def _accept(self) -> None:
+        with self._accepts:
+            if self.is_stopping:
+                return
+            # Until it is armed again. Whatever goes wrong, the next sweep does that.
+            self._is_full = True
+            self._is_full = not self._accept_some()
+            if not self._is_full:
+                self.readiness.arm(self._listener.fileno(), READ)
+
+    def _accept_some(self) -> bool:
+        """Whether there may be more."""
+        for _ in range(ACCEPTED_AT_ONCE):
+            if len(self._connections) >= self._connections_max:
+                return False
+            try:
+                accepted, address = self._listener.accept()
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if error.errno in _NEXT_CONNECTION:
+                    continue
+                # There are no more files, or no memory.
+                return False
+            self._add(accepted, address)
+        return True
+
+    def _accept_again(self) -> None:
+        """Go on after it was full."""
+        with self._accepts:
+            if self._is_full and not self.is_stopping:
+                self._is_full = False
+                self.readiness.arm(self._listener.fileno(), READ)
+
+    def _add(self, accepted: socket.socket, address: Any) -> None:
+        accepted.setblocking(False)
+        try:
+            connection = Connection(self, accepted, (str(address[0]), str(address[1])))
+        except OSError:
+            accepted.close()
+            return
+        self._connections[accepted.fileno()] = connection
+        self.readiness.add(accepted.fileno(), READ)
+
+    def begin(self, exchange: HttpExchange) -> None:
+        """Answer a request in this thread, if the application takes it, or on the event loop."""
+        try:
+            if self._application.begin(exchange.scope, exchange.receive, exchange.send):
+                return
+        except Exception as error:
+            LOG.error("a request could not be begun", exc_info=error)
+            exchange.fail()
+            return
+        assert self._loop is not None
+        try:
+            self._loop.call_soon_threadsafe(self._await, exchange)
+        except RuntimeError:
+            # The event loop has ended, and the process will.
+            exchange.fail()
+
+    def forget(self, connection: Connection, descriptor: int) -> None:
+        """Called before the descriptor is closed: another connection may have it at once."""
+        del self._connections[descriptor]
+        self.readiness.remove(descriptor)
+        if self._is_full:
+            self._accept_again()
+
+    # -----------------------------------------------------------------------------------------
+    # On the event loop
+
+    def _await(self, exchange: HttpExchange) -> None:
+        assert self._loop is not None
+        task = self._loop.create_task(self._answer(exchange))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, exchange: HttpExchange) -> None:
+        try:
+            await self._application(exchange.scope, exchange.receive, exchange.send)
+        except Exception as error:
+            LOG.error("a request failed", exc_info=error)
+        finally:
+            # Nothing happens if it was answered.
+            exchange.fail()
+
+    def _sweep(self) -> None:
+        now = time.monotonic()
+        for connection in list(self._connections.values()):
+            connection.end_if_late(now)
+
+    async def _stop(self) -> None:
+        """Accept nothing any more, and wait until all requests have been answered."""
+        with self._accepts:
+            self.is_stopping = True
+            self.readiness.remove(self._listener.fileno())
+            # Those that came in time.
+            self._accept_some()
+            self._listener.close()
+        while self._connections:
+            for connection in list(self._connections.values()):
+                connection.stop_if_idle()
+            self._sweep()
+            await asyncio.sleep(STOP_SWEEP_SECONDS)
+
+
+def _start_thread(work: Callable[[], None], name: str) -> threading.Thread:
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread.start()
+    return thread
