@@ -11,6 +11,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from roost.store.feed.shared_positions import RELY_SECONDS
 from tests.faults.databases import PostgreSQLNode
 from tests.support.headers import HEADERS
 from tests.support.roost_server import RoostServer
@@ -134,6 +135,8 @@ def test_readiness_follows_the_database(tmp_path: Path) -> None:
         assert status == 503
         assert checks == {"database": "unavailable", "writes": "not asked", "index": "not asked"}
         assert httpx.get(f"{server.url}/livez").status_code == 200
+        # What was read a moment ago may be the answer for a moment more.
+        time.sleep(RELY_SECONDS)
         refused = httpx.get(f"{server.url}/resource_providers", headers=HEADERS)
         assert refused.status_code == 503
         # Other metrics are there all the same.

@@ -10,8 +10,8 @@ from roost.operations.events import current_position, read_events
 from roost.operations.usages import read_usages
 from roost.service.service import Roost
 from roost.service.watcher import EventFilter
+from roost.store import change_record
 from roost.store.change_record import FORMAT, ChangeRecord, encode
-from roost.store.feed import registration, writer
 from tests.concurrency.races import claim, put, used
 from tests.support.names import uid
 
@@ -29,8 +29,7 @@ def newer(
     request: pytest.FixtureRequest, pair: tuple[Roost, Roost], monkeypatch: pytest.MonkeyPatch
 ) -> Roost:
     """A service whose records are those of the newer release. It knows them without reading."""
-    for module in (registration, writer):
-        monkeypatch.setattr(module, "encode", request.param)
+    monkeypatch.setattr(change_record, "encode", request.param)
     return pair[0]
 
 

@@ -19,6 +19,7 @@ from roost.search.budget import Budget, GaveUp
 from roost.search.find import find
 from roost.search.index.index import Index
 from roost.search.tree_options import RANGE_MIN, ROWS_PER_CANDIDATE
+from roost.service.contention import Contention
 from roost.settings import Settings
 from tests.support.names import uid
 from tests.support.world import build, provider, rows
@@ -38,7 +39,9 @@ def request_of(count, query=ONE_VCPU, **how):
 
 
 def choose(index, request, *, attempt=0, seed=1, budget=None):
-    service = SimpleNamespace(current_index=lambda: nullcontext(index), settings=Settings())
+    service = SimpleNamespace(
+        current_index=lambda: nullcontext(index), settings=Settings(), contention=Contention()
+    )
     return choose_candidates(service, request, attempt, Random(seed), budget or Budget())
 
 
