@@ -223,7 +223,7 @@ class RoostService(Service):
 
 
 def versions() -> dict[str, str]:
-    names = ["roost", "openstack-placement", "uwsgi", "granian", "numpy", "SQLAlchemy"]
+    names = ["roost", "openstack-placement", "uwsgi", "httptools", "numpy", "SQLAlchemy"]
     return {
         "python": sys.version.split()[0],
         **{name: importlib.metadata.version(name) for name in names},

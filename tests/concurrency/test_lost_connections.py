@@ -10,7 +10,7 @@ import pytest
 from roost.errors import Unavailable
 from roost.operations.allocations import read_consumer
 from roost.service.service import Roost
-from roost.store.feed import writer as writer_module
+from roost.store.feed import lost_commits
 from roost.store.store import Store
 from tests.concurrency.races import add_provider, claim, put, used
 from tests.support.database_servers import SERVERS
@@ -134,7 +134,7 @@ def test_an_unknown_outcome_is_reported(
 ) -> None:
     roost = open_roost()
     add_provider(roost, "host", VCPU=10)
-    monkeypatch.setattr(writer_module, "_RESOLVE_ATTEMPTS", 0)
+    monkeypatch.setattr(lost_commits, "ATTEMPTS", 0)
     with (
         BreakAtCommit(roost, after=True),
         pytest.raises(Unavailable, match="could not be found out"),

@@ -8,7 +8,7 @@ import pytest
 
 from roost.assembly import build_application
 from roost.service import contention
-from roost.store.feed import writer
+from roost.store.feed import lost_commits, writer
 from tests.faults import cloud
 from tests.faults.databases import PostgreSQLNode
 from tests.faults.proxy import Proxy
@@ -86,7 +86,7 @@ def test_a_claim_whose_outcome_stays_unknown_is_not_refused(
     cloud.build_with(client)
     for _ in range(2):
         assert claim(client)[1] == 204
-    monkeypatch.setattr(writer, "_RESOLVE_ATTEMPTS", 0)
+    monkeypatch.setattr(lost_commits, "ATTEMPTS", 0)
     statuses = set()
     for _ in range(CLAIMS):
         proxy.cut_at_commit("after")

@@ -17,7 +17,7 @@ A request whose amounts may be split has a search of its own, one tree at a time
 rare, and its ways do not fit into matrices.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 
 import numpy as np
@@ -43,6 +43,9 @@ PAGE_PART = 512
 # How many ways are added to an answer at once if some may be shared.
 SHARED_AT_ONCE = 512
 
+# How many of so many trees are left out.
+Skip = Callable[[int], int]
+
 
 def find(
     index: Index,
@@ -52,7 +55,7 @@ def find(
     count_max: int | None = None,
     depth_first: bool = False,
     begin: int = 0,
-    skip: int = 0,
+    skip: Skip | None = None,
     random: Random | None = None,
     budget: Budget | None = None,
 ) -> Answer:
@@ -61,7 +64,8 @@ def find(
     Names in the query must exist in the index. With a limit the trees take turns, so that one
     wide tree cannot fill the answer, unless `depth_first`. `random` shuffles what comes first.
     Without an order, the tree with the row `begin` comes first, and those before it come last. With
-    one that is kept, so many trees are left out as `skip` says.
+    one that is kept, `skip` is told how many trees there are, and says how many of the first ones
+    are left out.
     `limit_max` is the operator's limit, beside the query's own. A search that finds more than
     `count_max` stops, and its answer is too large.
     """
@@ -95,7 +99,7 @@ def _find(
     count_max: int | None,
     depth_first: bool,
     begin: int,
-    skip: int,
+    skip: Skip | None,
     random: Random | None,
     budget: Budget | None,
 ) -> Answer:
@@ -243,7 +247,7 @@ class Search:
                 self.budget.step(SHARED_AT_ONCE // 8)
                 yield matrix[first : first + SHARED_AT_ONCE]
 
-    def answer_in_order(self, order: Order, limit: int | None, skip: int = 0) -> Answer:
+    def answer_in_order(self, order: Order, limit: int | None, skip: Skip | None = None) -> Answer:
         """One page of all ways, in the order that the client asks for.
 
         Of the ways of the trees that are skipped, the first one is left out.
@@ -254,7 +258,8 @@ class Search:
         try:
             trees = trees_in_order(self.index, order, self.slots, self.budget)
             query = self.query
-            if skip and (key := trees.key_of(skip - 1)) is not None:
+            skipped = 0 if skip is None else skip(trees.count)
+            if skipped and (key := trees.key_of(skipped - 1)) is not None:
                 query = evolve(query, after=Cursor(turn=0, rank=key[0], root=key[1]))
             ordered = OrderedWays(query, trees, self.options, self._combination, limit)
             for cursor, way in ordered.ways():

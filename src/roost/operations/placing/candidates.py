@@ -17,6 +17,7 @@ import numpy as np
 from roost.errors import NoCandidates, SearchTooHard
 from roost.model import Candidate, NewConsumer, Value
 from roost.operations.known_names import check_query
+from roost.operations.placing import giving_way
 from roost.operations.placing.assignment import Choice, choose, choose_in_order
 from roost.operations.placing.options import Options, options_of
 from roost.query import CandidateQuery, Order, OrderBy
@@ -37,16 +38,6 @@ CANDIDATES_MAX = 16_384
 # How many amounts the candidates that are considered have in all. More than 64 each leave room for
 # fewer candidates.
 AMOUNTS_MAX = 2**20
-# Among how many of the first trees in order a process chooses while others want the same ones, and
-# among which part of all.
-CONTENDED_TREES_MAX = 1024
-CONTENDED_PART = 1 / 16
-# Where it should stay with its choice, each process prefers one of so many shares of so many
-# candidates.
-CONTENDED_CANDIDATES = 64
-CONTENDED_SHARES = 16
-# Consecutive numbers, and those at equal distances, are in different shares.
-HASH_FACTOR, HASH_DIVISOR = 0x9E3779B1, 1 << 16
 # How many consumers are expected to fit into a candidate that is used as often as possible.
 CONSUMERS_PER_CANDIDATE = 8
 
@@ -99,7 +90,7 @@ def _searches(request: PlacementRequest, attempt: int, *, evades: bool) -> Itera
     if not query.may_split:
         # A client that names a limit wants the first ones and no others.
         if evades and count == 1 and not request.has_free_order and query.limit is None:
-            yield _Search(1 if request.spreads else CONTENDED_CANDIDATES, evades=True)
+            yield _Search(1 if request.spreads else giving_way.CANDIDATES, evades=True)
         first = count
         if request.fill:
             first = math.ceil(count / CONSUMERS_PER_CANDIDATE)
@@ -129,7 +120,7 @@ def choose_candidates(
         found = _find(roost, request, search, random, budget, shuffles=attempt > 0)
         if search.evades:
             if found.answer.count:
-                return found.candidates([_preferred(found, roost.contention.preference)])
+                return found.candidates([found.preferred(roost.contention.preference)])
             continue
         if request.apart and found.host_count < count:
             raise NoCandidates(count, found.answer.count)
@@ -177,12 +168,6 @@ def _choose_in_order(
         )
     except GaveUp:
         return None
-
-
-def _preferred(found: "_Found", preference: int) -> int:
-    """The first candidate of the share that this process prefers; the same one while it fits."""
-    shares = found.host_numbers() * HASH_FACTOR // HASH_DIVISOR - preference
-    return int((shares % CONTENDED_SHARES).argmin())
 
 
 def _choose(request: PlacementRequest, found: "_Found", budget: Budget) -> Choice:
@@ -256,11 +241,11 @@ class _Found:
         made = list(self.answer.candidates_of(distinct))
         return [made[place] for place in places.tolist()]
 
-    def host_numbers(self) -> Integers:
-        """For each candidate the number of its host, which is the same one in every process."""
+    def preferred(self, preference: int) -> int:
+        """The number of the candidate that this process chooses while others choose, too."""
         ids = self._index.ids
         numbers = [ids[row] if row >= 0 else 0 for row in self.answer.hosts().tolist()]
-        return np.array(numbers, dtype=np.int64)
+        return giving_way.preferred(np.array(numbers, dtype=np.int64), preference)
 
     @property
     def host_count(self) -> float:
@@ -299,7 +284,7 @@ def _find(
             query,
             # Requests without an order begin anywhere, so that they do not meet at the same hosts.
             begin=random.randrange(max(index.rows.count, 1)),
-            skip=_skipped(index, random) if search.evades and request.spreads else 0,
+            skip=giving_way.skip(random) if search.evades and request.spreads else None,
             random=random if randomized else None,
             budget=budget,
         )
@@ -310,14 +295,6 @@ def _find(
             shuffled[: len(request.consumers) * CANDIDATES_PER_CONSUMER]
         )
     return _Found(index, answer, search.limit, budget, shuffled)
-
-
-def _skipped(index: Index, random: Random) -> int:
-    """How many trees of the order are passed over, so that others choose other ones.
-
-    Those that one process prefers for long would be used up, and the others be left at the front.
-    """
-    return random.randrange(1 + min(CONTENDED_TREES_MAX, int(index.live_count * CONTENDED_PART)))
 
 
 def _choose_one_by_one(

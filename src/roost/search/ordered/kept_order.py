@@ -86,6 +86,10 @@ class KeptOrder:
         wanted = numbers >= 0
         return numbers[wanted], ranks[wanted]
 
+    @property
+    def count(self) -> int:
+        return self._trees.count
+
     def key_of(self, number: int) -> Key | None:
         return self._trees.key_of(number)
 

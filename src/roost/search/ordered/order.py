@@ -36,8 +36,12 @@ class TreesInOrder(Protocol):
     def among(self, roots: Integers) -> tuple[Integers, Ranks]:
         """The positions in `roots`, which are in any order, in this one; and their ranks."""
 
+    @property
+    def count(self) -> int:
+        """How many of them are kept in this order."""
+
     def key_of(self, number: int) -> Key | None:
-        """The place of the tree of that number, from 0; None if nobody knows or there are fewer."""
+        """The place of the tree of that number, from 0; None if there are fewer that are kept."""
 
 
 def trees_in_order(
@@ -85,8 +89,12 @@ class _ShuffledTrees:
         numbers = self._sorted(roots, ranks)
         return numbers, ranks[numbers]
 
-    def key_of(self, number: int) -> Key | None:
+    @property
+    def count(self) -> int:
         # Nothing is sorted before it is needed.
+        return 0
+
+    def key_of(self, number: int) -> Key | None:
         return None
 
     def _ranks(self, roots: Integers) -> Ranks:

@@ -3,13 +3,14 @@
 import logging
 import threading
 import time
+from contextlib import suppress
 
 from oslo_db import exception as driver  # type: ignore[import-untyped]
 from sqlalchemy import exc as sql
 
 from roost.errors import Unavailable
 from roost.store.connection.database import Database
-from roost.store.connection.driver_errors import RETRYABLE
+from roost.store.connection.driver_errors import RETRYABLE, LostRace
 from roost.store.feed.positions import FeedPosition
 from roost.store.feed.registration import end_writer, read_ended, read_silent
 from roost.store.feed.shared_positions import SharedPositions
@@ -55,7 +56,8 @@ class OtherWriters:
         own, replaced = self._shared.own_ids(), self._shared.replaced - self.ended
         silent = self._database.read(lambda each: read_silent(each, own, replaced))
         for writer_id, sequence in silent:
-            with self._database.write() as connection:
+            # It may have written something meanwhile, or somebody else has ended it.
+            with suppress(LostRace), self._database.write() as connection:
                 end_writer(connection, writer_id, sequence)
                 connection.commit()
         self.ended = self._database.read(read_ended)

@@ -143,7 +143,7 @@ class Feed:
             if writer.id is None:
                 continue
             sequence = position.get(writer.id, 0) + 1
-            record = writer.own_record(writer.id, sequence)
+            record = writer.records.get(writer.id, sequence)
             if record is not None and record.is_self_contained:
                 yield {**position, writer.id: sequence}, _add_up([record])
 
@@ -170,7 +170,7 @@ class Feed:
         for writer in self._own_writers:
             if writer.id is not None and writer.id in ranges:
                 first, last = ranges[writer.id]
-                own = [writer.own_record(writer.id, each) for each in range(first + 1, last + 1)]
+                own = [writer.records.get(writer.id, each) for each in range(first + 1, last + 1)]
                 if None not in own:
                     records += [record for record in own if record is not None]
                     del ranges[writer.id]

@@ -37,6 +37,7 @@ from roost.store.connection.driver_errors import (
     SomeGuardFailed,
 )
 from roost.store.connection.statements import Prepared, send
+from roost.store.feed.lost_commits import took_place
 from roost.store.feed.positions import KEPT_RECORDS, FeedPosition
 from roost.store.feed.registration import (
     REGISTERED_SECONDS,
@@ -48,6 +49,7 @@ from roost.store.feed.registration import (
     new_token,
     others_may_rely,
 )
+from roost.store.feed.remembered_records import RememberedRecords
 from roost.store.feed.shared_positions import SharedPositions, SharedWriter
 from roost.store.schema import roost_changes, roost_writers
 
@@ -55,14 +57,7 @@ LOG = logging.getLogger(__name__)
 
 TRIM_INTERVAL = 1024
 
-# How many of its own records a process remembers, to avoid reading them back.
-REMEMBERED_RECORDS = 1024
-# Those of large batches are large. This many entries of all of them take some megabytes.
-REMEMBERED_ENTRIES = 65_536
-
 _REGISTER_ATTEMPTS = 10
-_RESOLVE_ATTEMPTS = 6
-_RESOLVE_PAUSE_SECONDS = 0.5
 
 # A database that is read-only refuses it all the same.
 _NO_UPDATE = update(roost_writers).where(false()).values(sequence=0)
@@ -105,8 +100,7 @@ class Writer:
         self._writes_from = 0.0  # when it may write, by the monotonic clock
         self._sequence = 0
         self.id: int | None = None  # None while not registered
-        self._own: dict[tuple[int, int], ChangeRecord] = {}  # by writer id and sequence number
-        self._own_entries = 0  # how many providers and amounts they name
+        self.records = RememberedRecords()
         self.last_deletion = 0  # the number of the newest record that deletes a provider
 
     def forget(self) -> None:
@@ -211,8 +205,7 @@ class Writer:
                 connection.execute(_old_records(writer_id, sequence))
             with self._showing(announcement):
                 self._commit(connection, writer_id, sequence)
-            self._sequence = sequence
-            self._remember(writer_id, sequence, record)
+            self._note(writer_id, sequence, record)
 
     def commit_at_once(self, record: ChangeRecord, execute: Callable[[Announcement], None]) -> None:
         """Let `execute` do a whole transaction, its COMMIT and this announcement included.
@@ -230,10 +223,15 @@ class Writer:
             announcement = announce(writer_id, sequence, record)
             with self._showing(announcement):
                 self._execute(execute, announcement)
-            self._sequence = sequence
-            self._remember(writer_id, sequence, record)
+            self._note(writer_id, sequence, record)
         if sequence % TRIM_INTERVAL == 0:
             self._trim(writer_id, sequence)
+
+    def _note(self, writer_id: int, sequence: int, record: ChangeRecord) -> None:
+        self._sequence = sequence
+        self.records.keep(writer_id, sequence, record)
+        if record.deleted:
+            self.last_deletion = sequence
 
     def _execute(self, execute: Callable[[Announcement], None], announcement: Announcement) -> None:
         writer_id, sequence = announcement.writer_id, announcement.sequence
@@ -298,21 +296,6 @@ class Writer:
         except (*RETRYABLE, driver.DBError, sql.DBAPIError) as error:
             LOG.info("old change records were not deleted: %s", error)
 
-    def own_record(self, writer_id: int, sequence: int) -> ChangeRecord | None:
-        """The record that this process committed under a number, if it still remembers it."""
-        return self._own.get((writer_id, sequence))
-
-    def _remember(self, writer_id: int, sequence: int, record: ChangeRecord) -> None:
-        self._own[writer_id, sequence] = record
-        self._own_entries += record.entry_count
-        if record.deleted:
-            self.last_deletion = sequence
-        while len(self._own) > REMEMBERED_RECORDS or (
-            self._own_entries > REMEMBERED_ENTRIES and len(self._own) > 1
-        ):
-            forgotten = self._own.pop(next(iter(self._own)))
-            self._own_entries -= forgotten.entry_count
-
     def _announce(self, connection: Connection, announcement: Announcement) -> None:
         """Insert the record, and write its number to the row of this process."""
         writer_id, sequence = announcement.writer_id, announcement.sequence
@@ -354,33 +337,10 @@ class Writer:
             raise
 
     def _took_place(self, writer_id: int, sequence: int) -> bool:
-        """Whether the transaction with this number was committed, after its COMMIT got no answer.
-
-        A read would not be enough, because the server may still be about to commit. So this writes
-        the row that the lost transaction wrote too, and thereby waits for its end or prevents it.
-        """
-        for _ in range(_RESOLVE_ATTEMPTS):
-            try:
-                with self._database.write_after_lost_commit() as connection:
-                    prevented = connection.execute(
-                        update(roost_writers)
-                        .where(
-                            roost_writers.c.id == writer_id,
-                            roost_writers.c.sequence == sequence - 1,
-                        )
-                        .values(token=new_token("" if self._shown is None else RELYING))
-                    ).rowcount
-                    reached = connection.scalar(
-                        select(roost_writers.c.sequence).where(roost_writers.c.id == writer_id)
-                    )
-                    connection.commit()
-            except (driver.DBError, sql.DBAPIError, sql.TimeoutError):
-                time.sleep(_RESOLVE_PAUSE_SECONDS)
-                continue
-            if prevented:
-                return False
-            if reached is not None and reached >= sequence:
-                return True
-            break
-        self.forget()
-        raise OutcomeUnknown
+        """Whether the transaction with this number was committed, when its COMMIT got no answer."""
+        try:
+            mark = "" if self._shown is None else RELYING
+            return took_place(self._database, writer_id, sequence, new_token(mark))
+        except OutcomeUnknown:
+            self.forget()
+            raise

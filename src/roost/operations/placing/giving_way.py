@@ -1,0 +1,37 @@
+"""How processes that claim in the same order give way to each other after a lost race.
+
+Each would choose the very first candidate, which only one of them gets.
+"""
+
+from collections.abc import Callable
+from random import Random
+
+from roost.search.index.columns import Integers
+
+# Where a choice goes to the end of the order (`spread`): among how many of the first trees a
+# process chooses, and among which part of all.
+TREES_MAX = 1024
+TREES_PART = 1 / 16
+# Where it stays at the front (`pack`): each process prefers one of so many shares of so many
+# candidates.
+CANDIDATES = 64
+SHARES = 16
+# Consecutive numbers, and those at equal distances, are in different shares.
+HASH_FACTOR, HASH_DIVISOR = 0x9E3779B1, 1 << 16
+
+
+def skip(random: Random) -> Callable[[int], int]:
+    """How many of so many trees are passed over.
+
+    Those that one process prefers for long would be used up, and the others be left at the front.
+    """
+    return lambda count: random.randrange(1 + min(TREES_MAX, int(count * TREES_PART)))
+
+
+def preferred(hosts: Integers, preference: int) -> int:
+    """The first candidate of the share that a process prefers; the same one while it fits.
+
+    `hosts` has a number for the host of each candidate, the same one in every process.
+    """
+    shares = hosts * HASH_FACTOR // HASH_DIVISOR - preference
+    return int((shares % SHARES).argmin())
