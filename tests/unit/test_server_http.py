@@ -87,10 +87,10 @@ class Application:
         answer = json.dumps(
             {
                 "method": scope["method"],
-                "path": scope["raw_path"].decode(),
-                "query": scope["query_string"].decode(),
+                "path": scope["raw_path"].decode("latin-1"),
+                "query": scope["query_string"].decode("latin-1"),
                 "headers": headers,
-                "body": body.decode(),
+                "body": body.decode("latin-1"),
             }
         ).encode()
         status = 200
@@ -316,6 +316,40 @@ class TestRefusals:
         answers = running.ask(REFUSED[name][0] + CLOSE)
         assert answers.count(b"HTTP/1.1") == 1
         assert b'"/last"' not in answers
+
+    def test_whatever_arrives_harms_nobody_else(
+        self, running: Running, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Requests with random changes, several on each connection, which may end anywhere."""
+        whole = [data for data, _ in REFUSED.values() if len(data) < 500]
+        whole += [
+            GET,
+            b"POST /x HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+            b"PUT /loop HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 4\r\n\r\nbody",
+            b"GET /loop/stream HTTP/1.0\r\nconnection: keep-alive\r\n\r\n",
+        ]
+        randomness = random.Random(2616)
+        with ExitStack() as stack:
+            for _ in range(400):
+                client = stack.enter_context(running.connect())
+                data = bytearray(b"".join(randomness.choices(whole, k=3)))
+                for _ in range(randomness.randrange(6)):
+                    place = randomness.randrange(len(data))
+                    data[place : place + randomness.randrange(3)] = randomness.randbytes(
+                        randomness.randrange(3)
+                    )
+                with suppress(ConnectionError):
+                    client.sendall(data[: randomness.randrange(1, len(data) + 1)])
+                    if randomness.random() < 0.5:
+                        client.shutdown(socket.SHUT_WR)
+                if randomness.random() < 0.8:
+                    client.close()
+                if len(running.server._connections) > CONNECTIONS_MAX // 2:
+                    stack.close()
+        with running.connect() as client:
+            client.sendall(GET)
+            assert receive(client)[0] == 200
+        assert caplog.records == []
 
     def test_a_body_that_goes_wrong(self, running: Running) -> None:
         head = b"PUT /loop HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n"
