@@ -19,8 +19,8 @@ from benchmarks.processes import process_tree
 from tests.support.database_servers import free_port
 
 PROCESSES = 2
-# The database runs on the same machine, so more threads would only compete for its processors.
-ROOST_THREADS = 2
+# The default of `roost serve`.
+ROOST_THREADS = 4
 # The reference's own performance jobs use this number.
 REFERENCE_THREADS = 25
 REFERENCE_MEGABYTES_MAX = 6144

@@ -1,12 +1,12 @@
 """Searches: where a request fits, why it does not, and how many more of it fit."""
 
 from collections.abc import Iterable, Sequence
-from random import Random
 
 from roost.errors import AnswerTooLarge, SearchTooHard
 from roost.model import Value
 from roost.observe import metrics
 from roost.operations.known_names import check_query
+from roost.operations.randomness import RANDOM
 from roost.query import CandidateQuery, Cursor
 from roost.reasons import Explanation
 from roost.search.answer import Answer, Layout, candidate_bytes_min
@@ -53,7 +53,7 @@ def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> W
             limit_max=settings.max_allocation_candidates,
             count_max=_count_max(query, layout, settings.answer_bytes_max),
             depth_first=settings.depth_first,
-            random=Random() if settings.randomize_allocation_candidates else None,
+            random=RANDOM if settings.randomize_allocation_candidates else None,
             budget=roost.search_budget(),
         )
     if answer.is_too_large:

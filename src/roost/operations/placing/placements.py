@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from random import Random, SystemRandom
 
 from roost.errors import (
     CapacityExceeded,
@@ -24,6 +23,7 @@ from roost.operations.placing.candidates import (
     PlacementRequest,
     choose_candidates,
 )
+from roost.operations.randomness import RANDOM
 from roost.operations.state_readers import StateReader
 from roost.service.service import Roost
 from roost.store.tables.idempotency import StoredPlacement
@@ -33,9 +33,6 @@ LOG = logging.getLogger(__name__)
 
 # How many races a request may lose before its client is told to try again.
 ATTEMPTS_MAX = 16
-
-# What makes requests of all processes differ. A generator of its own would cost each request more.
-_RANDOM = SystemRandom()
 
 # Another writer took, or changed, what this request had chosen.
 _LOST_RACES = (
@@ -57,13 +54,12 @@ def place(roost: Roost, *, request: PlacementRequest) -> tuple[Placed, ...]:
     stored = _read_stored(roost, request.key)
     if stored is not None:
         return stored
-    random = Random() if roost.settings.randomize_allocation_candidates else _RANDOM
     budget = roost.search_budget()
     for attempt in range(ATTEMPTS_MAX):
         if attempt and not budget.is_left:
             break
         try:
-            chosen = choose_candidates(roost, request, attempt, random, budget)
+            chosen = choose_candidates(roost, request, attempt, RANDOM, budget)
             return _claim(roost, request, chosen)
         except SearchTooHard:
             if attempt:
