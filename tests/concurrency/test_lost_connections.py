@@ -11,6 +11,7 @@ from roost.errors import Unavailable
 from roost.operations.allocations import read_consumer
 from roost.service.service import Roost
 from roost.store.feed import lost_commits
+from roost.store.feed.registration import end_writer
 from roost.store.store import Store
 from tests.concurrency.races import add_provider, claim, put, used
 from tests.support.database_servers import SERVERS
@@ -80,6 +81,38 @@ def test_a_commit_without_an_answer_is_resolved(open_roost: OpenRoost, after: bo
     follower = roost.store.load()[0]
     put(roost, claim("next", {"host": {"VCPU": 1}}))
     assert roost.store.changes_since(follower) is not None
+
+
+class EndAtCommit(BreakAtCommit):
+    """Another service ends the writer as soon as its connection is broken before COMMIT."""
+
+    def __init__(self, roost: Roost, other: Roost) -> None:
+        super().__init__(roost, after=False)
+        self.writer = roost.store._writer
+        self.other = other
+
+    def commit(self, dbapi_connection: Any) -> None:
+        try:
+            super().commit(dbapi_connection)
+        except Exception:
+            assert self.writer.id is not None
+            with self.other.store._database.write() as connection:
+                end_writer(connection, self.writer.id, self.writer._sequence)
+                self.dialect.do_commit = self.original  # type: ignore[method-assign]
+                connection.commit()
+            raise
+
+
+@on_servers
+def test_the_end_of_a_writer_is_not_taken_for_its_commit(open_roost: OpenRoost) -> None:
+    """It takes the number that the lost transaction would have had."""
+    roost, other = open_roost(), open_roost()
+    add_provider(roost, "host", VCPU=10)
+    with EndAtCommit(roost, other) as breaking:
+        put(roost, claim("consumer", {"host": {"VCPU": 2}}))
+    assert breaking.break_count == 1
+    assert read_consumer(other, consumer_uuid=uid("consumer")) is not None
+    assert used(other, "host", "VCPU") == 2
 
 
 @on_servers

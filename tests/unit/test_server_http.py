@@ -56,6 +56,14 @@ class Application:
             send({"type": "http.response.start", "status": 200, "headers": []})
             send({"type": "http.response.body", "body": b"part", "more_body": True})
             raise ValueError("a mistake")
+        if path == b"/loop/begun":
+            send({"type": "http.response.start", "status": 200, "headers": []})
+            send({"type": "http.response.body", "body": b"part", "more_body": True})
+            asked = receive()
+            await asyncio.sleep(0.05)
+            send({"type": "http.response.body", "body": b"rest"})
+            assert asked.done()
+            return
         if path == b"/loop/unread":
             self.answer(scope, b"", send)
             return
@@ -99,6 +107,8 @@ class Application:
             status, answer = 204, b""
         elif scope["raw_path"] == b"/large":
             answer = LARGE
+        elif scope["raw_path"] == b"/capital":
+            status, answer_headers = 401, [(b"Content-Length", b"%d" % len(answer))]
         elif scope["raw_path"] == b"/split":
             answer_headers = [(b"x-given", b"one\r\nset-cookie: a=b\r\n\r\n")]
         send({"type": "http.response.start", "status": status, "headers": answer_headers})
@@ -223,6 +233,27 @@ class TestRequests:
             client.sendall(b"body")
             assert json.loads(receive(client)[2])["body"] == "body"
 
+    def test_what_surrounds_a_body_is_limited(self, running: Running) -> None:
+        head = b"POST /loop HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1"
+        for beginning in (b"\r\na\r\n0\r\nx: ", b";x="):
+            with running.connect() as client:
+                client.sendall(head + beginning)
+                time.sleep(0.05)
+                with suppress(ConnectionError):
+                    client.sendall(b"x" * 4 * request_parser.HEAD_BYTES_MAX)
+                assert receive(client)[0] == 431
+
+    def test_nobody_is_told_to_continue_an_answer(self, running: Running) -> None:
+        with running.connect() as client:
+            client.sendall(
+                b"PUT /loop/begun HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 4\r\n\r\n"
+            )
+            assert b"100 Continue" not in everything(client)
+        answer = running.ask(
+            b"PUT /x HTTP/1.0\r\nexpect: 100-continue\r\ncontent-length: 4\r\n\r\nbody"
+        )
+        assert answer.startswith(b"HTTP/1.1 200")
+
     def test_trailers_are_no_headers(self, running: Running) -> None:
         data = (
             b"POST /loop HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -240,12 +271,35 @@ class TestRequests:
             seen = json.loads(receive(client)[2])
         assert (seen["path"], seen["query"]) == ("/x", "y")
 
-    def test_another_protocol_is_not_spoken(self, running: Running) -> None:
-        answers = running.ask(
-            b"GET /x HTTP/1.1\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n" + GET
-        )
-        assert answers.count(b"HTTP/1.1") == 1
-        assert parsed(answers.partition(b"\r\n\r\n")[0])[1]["connection"] == "close"
+    @pytest.mark.parametrize("pause", [0, 0.05])
+    def test_another_protocol_is_not_spoken(self, running: Running, pause: float) -> None:
+        """Such a request is answered like any other, with its body, and so is what follows."""
+        upgrade = b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\n"
+        with running.connect() as client:
+            for framing, body in (
+                (b"content-length: 4\r\n", b"body"),
+                (b"transfer-encoding: chunked\r\n", b"4\r\nbody\r\n0\r\n\r\n"),
+                (b"content-length: 0\r\n", b""),
+                (b"", b""),
+            ):
+                client.sendall(b"POST /x HTTP/1.1\r\n%b%b\r\n" % (upgrade, framing))
+                time.sleep(pause)
+                client.sendall(body + GET)
+                seen = json.loads(receive(client)[2])
+                assert seen["body"] == ("body" if body else "")
+                assert ["upgrade", "h2c"] in seen["headers"]
+                assert json.loads(receive(client)[2])["path"] == "/a"
+
+    def test_whatever_method_a_client_names(self, running: Running) -> None:
+        """It is the application that knows them."""
+        with running.connect() as client:
+            for method in ("BREW", "get", "X-" * 20, "PROPFIND"):
+                text = method.encode()
+                client.sendall(b"%b /x HTTP/1.1\r\ncontent-length: 2\r\n\r\nab" % text)
+                seen = json.loads(receive(client)[2])
+                assert (seen["method"], seen["path"], seen["body"]) == (method, "/x", "ab")
+                client.sendall(GET)
+                assert json.loads(receive(client)[2])["method"] == "GET"
 
     def test_a_client_that_only_sends_first(self, running: Running) -> None:
         """It ends its side, as `nc -N` does, and takes all answers."""
@@ -262,7 +316,8 @@ def chunked(body: str) -> bytes:
 
 REFUSED = {
     "no HTTP": (b"\x16\x03\x01\x02\x00\x01", 400),
-    "unknown method": (b"BREW / HTTP/1.1\r\n\r\n", 400),
+    "no method": (b" / HTTP/1.1\r\n\r\n", 400),
+    "a method in parts": (b"BREW", 400),
     "HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
     "HTTP/0.9": (b"GET /\r\n\r\n", 505),
     "a space in the target": (b"GET /a b HTTP/1.1\r\n\r\n", 400),
@@ -387,6 +442,10 @@ class TestAnswers:
             assert status == 204
             assert "content-length" not in headers
             assert json.loads(receive(client)[2])["path"] == "/last"
+
+    def test_with_a_length_in_any_spelling(self, running: Running) -> None:
+        answer = running.ask(b"GET /capital HTTP/1.1\r\nconnection: close\r\n\r\n")
+        assert answer.lower().count(b"content-length") == 1
 
     def test_of_head(self, running: Running) -> None:
         with running.connect() as client:
@@ -543,6 +602,43 @@ class TestClients:
 
 
 class TestStopping:
+    def test_whoever_came_in_time_is_answered(self, running: Running) -> None:
+        """Also those who have ended their side, and whom nobody has accepted yet."""
+        with ExitStack() as stack:
+            for _ in range(Application.server_threads):
+                busy = stack.enter_context(running.connect())
+                busy.sendall(b"GET /waits HTTP/1.1\r\n\r\n")
+            time.sleep(0.1)
+            clients = [stack.enter_context(running.connect()) for _ in range(10)]
+            for number, client in enumerate(clients):
+                client.sendall(GET)
+                if number % 2:
+                    client.shutdown(socket.SHUT_WR)
+            running.stopping.set()
+            time.sleep(0.1)
+            running.application.go.set()
+            assert [receive(client)[0] for client in clients] == [200] * 10
+
+    @pytest.mark.parametrize("_attempt", range(5))
+    def test_no_request_that_was_read_is_lost(self, running: Running, _attempt: int) -> None:
+        """Each is answered, or its client sees that the connection has ended before it was read."""
+        received: list[int] = []
+
+        def ask() -> None:
+            with suppress(OSError, AssertionError), running.connect() as client:
+                while True:
+                    client.sendall(GET)
+                    received.append(receive(client)[0])
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.1)
+        running.stop()
+        for thread in threads:
+            thread.join()
+        assert len(received) == len(running.application.sent) > 10
+
     def test_requests_are_answered_and_idle_connections_end(self, running: Running) -> None:
         with running.connect() as idle, running.connect() as busy, running.connect() as slow:
             idle.sendall(GET)

@@ -15,8 +15,6 @@ from roost.api.http.messages import EVENTS
 from roost.server.request_body import Receive
 from roost.server.wsgi_call import BrokenOff, Send, WsgiCall
 
-# How long a client may take nothing of its answer.
-STALLED_SECONDS_MAX = 30.0
 # What is handed to the server at once. It holds a few of them for each connection. There may be
 # many streams. Answers in pieces have more room (`PiecesRoom`), and each frame takes time.
 STREAM_FRAME_BYTES_MAX = 64 * 1024
@@ -58,11 +56,8 @@ class Sender:
         """Wait until something is sent; whether the client takes it."""
         if sent is not None and not self.gone.done():
             sending = asyncio.ensure_future(_awaited(sent))
-            await asyncio.wait(
-                {sending, self.gone},
-                timeout=STALLED_SECONDS_MAX,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
+            # A client that takes next to nothing for long is gone for the server.
+            await asyncio.wait({sending, self.gone}, return_when=asyncio.FIRST_COMPLETED)
             if not sending.done():
                 sending.cancel()
                 return False

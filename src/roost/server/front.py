@@ -12,6 +12,7 @@ import asyncio
 import functools
 import gc
 import io
+import logging
 import sys
 import threading
 from collections.abc import Callable, Coroutine
@@ -42,6 +43,8 @@ from roost.server.request_body import (
 )
 from roost.server.wsgi_call import PiecesRoom, Send, WsgiCall
 from roost.settings import Settings
+
+LOG = logging.getLogger(__name__)
 
 # How long a thread may keep the interpreter while others want it. A request waits for it several
 # times, so Python's default of 5 ms adds up.
@@ -124,11 +127,17 @@ class _Running:
             return False
 
         def take(body: bytes | Receive) -> None:
-            if isinstance(body, bytes):
-                environ["wsgi.input"] = io.BytesIO(body)
-                self._work(FrontRequest(environ, path, Context(), receive, send, scope))
-            else:
-                self._loop.call_soon_threadsafe(self._keep, self.answer, scope, body, send)
+            # Whoever calls it may not care whether it fails.
+            try:
+                if isinstance(body, bytes):
+                    environ["wsgi.input"] = io.BytesIO(body)
+                    self._work(FrontRequest(environ, path, Context(), receive, send, scope))
+                else:
+                    self._loop.call_soon_threadsafe(
+                        self._keep, scope, self.answer, scope, body, send
+                    )
+            except Exception as error:
+                _give_up(scope, error)
 
         self._arriving.read(receive, int(environ["CONTENT_LENGTH"]), take)
         return True
@@ -150,6 +159,12 @@ class _Running:
             lanes.leave(place)
 
     def _finish(self, request: FrontRequest, call: WsgiCall, stream: Stream | None) -> None:
+        try:
+            self._send(request, call, stream)
+        except Exception as error:
+            _give_up(request.scope, error)
+
+    def _send(self, request: FrontRequest, call: WsgiCall, stream: Stream | None) -> None:
         """Send an answer that is short, or that its client takes; others need the event loop."""
         begun = None
         if stream is None and call.waiting is None:
@@ -160,13 +175,23 @@ class _Running:
             if begun is None:
                 call.close()
                 return
-        self._loop.call_soon_threadsafe(self._keep, self._send_rest, request, call, stream, begun)
+        self._loop.call_soon_threadsafe(
+            self._keep, request.scope, self._send_rest, request, call, stream, begun
+        )
 
-    def _keep(self, run: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
+    def _keep(
+        self, scope: Scope, run: Callable[..., Coroutine[Any, Any, None]], *more: Any
+    ) -> None:
         """Run a coroutine on the event loop, which does not keep its tasks itself."""
-        task = self._loop.create_task(run(*arguments))
+
+        def end(task: "asyncio.Task[None]") -> None:
+            self._tasks.discard(task)
+            if not task.cancelled() and (error := task.exception()) is not None:
+                _give_up(scope, error)
+
+        task = self._loop.create_task(run(*more))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(end)
 
     async def _send_rest(
         self,
@@ -297,6 +322,12 @@ class _Running:
         """
         self._is_frozen = True
         gc.freeze()
+
+
+def _give_up(scope: Scope, error: BaseException) -> None:
+    """Let the server answer, if nothing was answered yet, or end the connection."""
+    LOG.error("a request failed", exc_info=error)
+    scope["fail"]()
 
 
 def _set_result(future: "asyncio.Future[None]") -> None:

@@ -138,7 +138,8 @@ class WsgiCall:
 
     def start_message(self) -> dict[str, Any]:
         headers = [
-            (_NAMES.get(name) or name.encode(), _encoded(value)) for name, value in self.headers
+            (_NAMES.get(name) or name.lower().encode(), _encoded(value))
+            for name, value in self.headers
         ]
         return {"type": "http.response.start", "status": self.status, "headers": headers}
 

@@ -16,9 +16,9 @@ from roost.api.http.error_table import to_http
 from roost.api.http.exchange import EXCHANGE
 from roost.api.http.messages import Environ, StartResponse
 from roost.errors import RoostError, Unavailable
-from roost.server import answer as server_answer
 from roost.server.connections import allow_open_files, connections_max
 from roost.server.front import Front
+from roost.server.http import connection
 from roost.server.http.server import HttpServer
 from roost.server.listening import BACKLOG
 from roost.service.search_time import SearchTime
@@ -170,7 +170,7 @@ ANSWERS: dict[str, Callable[[Environ, StartResponse], Iterable[bytes]]] = {
 
 def main() -> None:
     port, threads, stalled_seconds_max = sys.argv[1:]
-    server_answer.STALLED_SECONDS_MAX = float(stalled_seconds_max)
+    connection.STALLED_SECONDS_MAX = float(stalled_seconds_max)
     allow_open_files()
     listener = socket.create_server(("127.0.0.1", int(port)), backlog=BACKLOG)
     front = Front(application, Settings(), threads=int(threads), stopping=STOPPING)

@@ -22,10 +22,12 @@ from roost.server.http.request_parser import Refused, RequestParser, Scope
 
 RECEIVE_BYTES = 64 * 1024
 
+# How many requests of a client may wait for the answer to the one ahead of them.
+WAITING_MAX = 128
 # How long a client may take for the head of a request, and until it sends the next one.
 HEAD_SECONDS_MAX = 30.0
 IDLE_SECONDS_MAX = 75.0
-# How long a client may take nothing of what waits for it.
+# How long a client may take nothing of what waits for it, or next to nothing (`outgoing.py`).
 STALLED_SECONDS_MAX = 30.0
 # How long, and how much, a client may go on to send what nobody reads. Most clients read their
 # answer only then. Without it, they would only see that the connection was reset.
@@ -96,7 +98,7 @@ class Connection:
             self._send_more()
         if ready & READ:
             self._read()
-        elif ready & GONE and has_gone(self._socket):
+        elif ready & GONE and self._has_gone():
             self.lose()
         while (exchange := self._take_next()) is not None:
             self._server.begin(exchange)
@@ -127,7 +129,8 @@ class Connection:
     def _interest(self) -> int:
         if self._discards_until is not None:
             return READ
-        # A client that only takes its answers may have ended its side.
+        # A client that only takes its answers may have ended its side. One whose answer is still
+        # being made is taken to be gone then.
         interest = WRITE if self._outgoing.bytes_waiting or self._has_next else 0
         if self._current is None:
             if not (interest or self._ends):
@@ -138,16 +141,25 @@ class Connection:
             interest |= GONE
         return interest
 
+    def _has_gone(self) -> bool:
+        with self.lock:
+            return not self.is_closed and has_gone(self._socket)
+
     def _read(self) -> None:
-        try:
-            data = self._socket.recv(RECEIVE_BYTES)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
+        # Another connection has its descriptor as soon as it is closed.
+        with self.lock:
+            if self.is_closed:
+                return
+            is_discarded = self._ends
+            try:
+                data = self._socket.recv(RECEIVE_BYTES)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
         if not data:
             self.lose()
-        elif self._discards_until is not None:
+        elif is_discarded:
             self._discarded_bytes += len(data)
             if self._discarded_bytes > DISCARD_BYTES_MAX:
                 self.lose()
@@ -182,7 +194,7 @@ class Connection:
                 # Otherwise the refusal would be taken for a part of its answer.
                 if arriving.has_begun:
                     self._refusal = b""
-            elif arriving is not None:
+            elif arriving is not None and arriving in self._next:
                 self._next.remove(arriving)
             self._send_refusal()
         HttpExchange.tell_gone(pending)
@@ -197,10 +209,13 @@ class Connection:
     def _send_more(self) -> None:
         with self.lock:
             happened = self._outgoing.send_more()
+            has_failed = self._outgoing.has_failed
             if self._ends and not self._outgoing.bytes_waiting:
                 self._end_when_sent()
         for each in happened:
             each.happen()
+        if has_failed:
+            self.lose()
 
     # -----------------------------------------------------------------------------------------
     # What its parser has read
@@ -211,6 +226,8 @@ class Connection:
             self, scope, keeps_alive=keeps_alive, awaits_continue=awaits_continue
         )
         with self.lock:
+            if len(self._next) >= WAITING_MAX:
+                raise Refused(400, f"{WAITING_MAX} requests may be sent ahead of their answers.")
             self._arriving = exchange
             self._next.append(exchange)
 
@@ -224,11 +241,6 @@ class Connection:
             if self._arriving is not None:
                 self._arriving.is_complete = True
                 self._arriving = None
-
-    def expect_no_more(self) -> None:
-        with self.lock:
-            for exchange in self._next:
-                exchange.keeps_alive = False
 
     # -----------------------------------------------------------------------------------------
     # In any thread
@@ -272,7 +284,8 @@ class Connection:
                 return
             # The system would keep what waits for the client for long.
             if is_reset or self._outgoing.bytes_waiting:
-                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                with suppress(OSError):
+                    self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             waiting = [each.lose_client() for each in (self._current, *self._next) if each]
             happened = self._close()
         for pending in waiting:
@@ -290,8 +303,9 @@ class Connection:
     def stop_if_idle(self) -> None:
         """End it, unless a request is being answered: then its answer is the last one."""
         with self.lock:
-            is_busy = self._current or self._next or self._outgoing.bytes_waiting
-            if not (is_busy or self._discards_until or self.is_closed or has_more(self._socket)):
+            is_idle = not (self._is_worked_on or self._current or self._next or self._ends)
+            is_idle = is_idle and not (self._outgoing.bytes_waiting or self.is_closed)
+            if is_idle and not has_more(self._socket):
                 self._close()
 
     def end_if_late(self, now: float) -> None:
@@ -309,15 +323,17 @@ class Connection:
         if self._current is not None or self._next:
             return False
         begun_at = self._parser.head_begun_at
+        idle_since = max(self._idle_since, self._outgoing.taken_at)
         if begun_at is not None:
-            return now - begun_at > HEAD_SECONDS_MAX
-        return now - self._idle_since > IDLE_SECONDS_MAX
+            return now - max(begun_at, idle_since) > HEAD_SECONDS_MAX
+        return now - idle_since > IDLE_SECONDS_MAX
 
     def _end_when_sent(self) -> None:
         """End it as soon as nothing waits to be sent. With the lock."""
         self._ends = True
         is_amid_head = self._parser.head_begun_at is not None
         is_sending = bool(self._refusal) or self._arriving is not None or is_amid_head
+        is_sending = is_sending or has_more(self._socket)
         if self._outgoing.bytes_waiting:
             self.arm_if_idle()
         elif not is_sending or self._outgoing.has_failed:

@@ -55,6 +55,7 @@ class HttpExchange:
     __slots__ = (
         "_answer",
         "_awaits_continue",
+        "_has_no_body",
         "_is_chunked",
         "_is_head",
         "_is_old",
@@ -79,6 +80,7 @@ class HttpExchange:
     ) -> None:
         self.scope = scope
         scope["cut_off"] = self.cut_off
+        scope["fail"] = self.fail
         # Of the body: what has arrived and was not received, whether that is all, and who waits.
         self.chunks: list[bytes] = []
         self.is_complete = False
@@ -88,6 +90,7 @@ class HttpExchange:
         self.is_over = False  # the whole answer was sent, or never will be
         self._line = line
         self._awaits_continue = awaits_continue
+        self._has_no_body = False
         self._is_head = scope["method"] == "HEAD"
         self._is_old = scope["http_version"] == "1.0"
         self._answer: Message | None = None  # of which nothing was sent yet
@@ -106,7 +109,7 @@ class HttpExchange:
             if self.chunks or self.has_end_to_receive:
                 return Arrived(self.take_body())
             self.pending = Later()
-            if self._awaits_continue and not self.is_complete:
+            if self._awaits_continue and not (self.is_complete or self.has_begun):
                 self._awaits_continue = False
                 line.write_soon([head.CONTINUE])
             line.arm_if_idle()
@@ -151,9 +154,11 @@ class HttpExchange:
             return None
         if self.is_over:
             return None
-        body: bytes = message.get("body", b"")
+        body: bytes = b"" if self._has_no_body else message.get("body", b"")
         has_more = message.get("more_body", False)
         begun, self._answer = self._answer, None
+        if begun is not None and begun["status"] in head.BODILESS:
+            self._has_no_body, body = True, b""
         before = b"" if begun is None else self._begin(begun, body, has_more=has_more)
         parts = self._framed(before, body, is_last=not has_more)
         waiting_max = WAITING_BYTES_MAX if self._length_is_known else STREAM_WAITING_BYTES_MAX
@@ -190,7 +195,7 @@ class HttpExchange:
         if not self.is_complete:
             # What is left of the request will not be read as another one.
             self.keeps_alive = False
-        if any(name == b"content-length" for name, _ in headers):
+        if any(name.lower() == b"content-length" for name, _ in headers):
             self._length_is_known = True
         elif status in head.BODILESS or not has_more:
             self._length_is_known = True

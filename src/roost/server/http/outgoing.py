@@ -6,11 +6,22 @@ from collections import deque
 
 from roost.server.http.later import Later
 
+# Taking less than this is no progress.
+PROGRESS_BYTES = 64 * 1024
+
 
 class Outgoing:
     """The way to one client. Whoever calls has the lock of its connection; nothing here waits."""
 
-    __slots__ = ("_awaited", "_parts", "_socket", "bytes_waiting", "has_failed", "taken_at")
+    __slots__ = (
+        "_awaited",
+        "_parts",
+        "_socket",
+        "_taken",
+        "bytes_waiting",
+        "has_failed",
+        "taken_at",
+    )
 
     def __init__(self, client_socket: socket.socket) -> None:
         self._socket = client_socket
@@ -18,8 +29,9 @@ class Outgoing:
         self._awaited: list[Later] = []
         self.bytes_waiting = 0
         self.has_failed = False
-        # When the client has taken something last.
+        # When the client has last taken all of it, or as much as counts.
         self.taken_at = time.monotonic()
+        self._taken = 0
 
     def send(self, parts: list[bytes]) -> None:
         """Send as much as the client takes now, and keep the rest."""
@@ -37,7 +49,7 @@ class Outgoing:
             except OSError:
                 self.has_failed = True
                 return
-            self.taken_at = time.monotonic()
+            self._count(sent)
         for part in parts:
             if sent < len(part):
                 self._parts.append(memoryview(part)[sent:])
@@ -55,13 +67,19 @@ class Outgoing:
             except OSError:
                 self.has_failed = True
                 break
-            self.taken_at = time.monotonic()
             self.bytes_waiting -= sent
+            self._count(sent)
             if sent < len(part):
                 self._parts[0] = part[sent:]
             else:
                 self._parts.popleft()
         return [] if self._parts else self._take_awaited()
+
+    def _count(self, taken: int) -> None:
+        self._taken += taken
+        if self._taken >= PROGRESS_BYTES or not self.bytes_waiting:
+            self.taken_at = time.monotonic()
+            self._taken = 0
 
     def wait(self) -> Later:
         """What happens once everything is sent, or nothing more will be."""

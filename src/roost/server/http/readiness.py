@@ -115,18 +115,17 @@ def has_gone(connection: socket.socket) -> bool:
 
     What is reported of a descriptor may be about another connection that had it before.
     """
-    return bool(_events_of(connection, _HUNG_UP) & (_HUNG_UP | _BROKEN))
+    poll = select.poll()
+    poll.register(connection, _HUNG_UP)
+    return any(events & (_HUNG_UP | _BROKEN) for _, events in poll.poll(0))
 
 
 def has_more(connection: socket.socket) -> bool:
     """Whether a client has sent something that was not read yet."""
-    return _events_of(connection, _READ | _HUNG_UP) == _READ
-
-
-def _events_of(connection: socket.socket, mask: int) -> int:
-    poll = select.poll()
-    poll.register(connection, mask)
-    return next((events for _, events in poll.poll(0)), 0)
+    try:
+        return bool(connection.recv(1, socket.MSG_PEEK))
+    except OSError:
+        return False
 
 
 def _reported(events: int) -> int:

@@ -119,7 +119,7 @@ class HttpServer:
             except Exception as error:
                 LOG.error("a connection failed", exc_info=error)
                 if connection is not None:
-                    connection.lose()
+                    _lose(connection)
 
     def _accept(self) -> None:
         with self._accepts:
@@ -127,13 +127,13 @@ class HttpServer:
                 return
             # Until it is armed again. Whatever goes wrong, the next sweep does that.
             self._is_full = True
-            self._is_full = not self._accept_some()
+            self._is_full = not self._accept_some(ACCEPTED_AT_ONCE)
             if not self._is_full:
                 self.readiness.arm(self._listener.fileno(), READ)
 
-    def _accept_some(self) -> bool:
+    def _accept_some(self, count_max: int) -> bool:
         """Whether there may be more."""
-        for _ in range(ACCEPTED_AT_ONCE):
+        for _ in range(count_max):
             if len(self._connections) >= self._connections_max:
                 return False
             try:
@@ -163,7 +163,10 @@ class HttpServer:
             accepted.close()
             return
         self._connections[accepted.fileno()] = connection
-        self.readiness.add(accepted.fileno(), READ)
+        try:
+            self.readiness.add(accepted.fileno(), READ)
+        except OSError:
+            connection.lose()
 
     def begin(self, exchange: HttpExchange) -> None:
         """Answer a request in this thread, if the application takes it, or on the event loop."""
@@ -184,7 +187,9 @@ class HttpServer:
     def forget(self, connection: Connection, descriptor: int) -> None:
         """Called before the descriptor is closed: another connection may have it at once."""
         del self._connections[descriptor]
-        self.readiness.remove(descriptor)
+        # It is not there if it could not be added.
+        with suppress(OSError):
+            self.readiness.remove(descriptor)
         if self._is_full:
             self._accept_again()
 
@@ -209,7 +214,10 @@ class HttpServer:
     def _sweep(self) -> None:
         now = time.monotonic()
         for connection in list(self._connections.values()):
-            connection.end_if_late(now)
+            try:
+                connection.end_if_late(now)
+            except Exception as error:
+                LOG.error("a connection could not be ended", exc_info=error)
 
     async def _stop(self) -> None:
         """Accept nothing any more, and wait until all requests have been answered."""
@@ -217,13 +225,20 @@ class HttpServer:
             self.is_stopping = True
             self.readiness.remove(self._listener.fileno())
             # Those that came in time.
-            self._accept_some()
+            self._accept_some(self._connections_max)
             self._listener.close()
         while self._connections:
             for connection in list(self._connections.values()):
                 connection.stop_if_idle()
             self._sweep()
             await asyncio.sleep(STOP_SWEEP_SECONDS)
+
+
+def _lose(connection: Connection) -> None:
+    try:
+        connection.lose()
+    except Exception as error:
+        LOG.error("a connection could not be ended", exc_info=error)
 
 
 def _start_thread(work: Callable[[], None], name: str) -> threading.Thread:

@@ -8,6 +8,7 @@ from sqlalchemy import select, update
 
 from roost.store.connection.database import Database
 from roost.store.connection.driver_errors import OutcomeUnknown
+from roost.store.feed.registration import ENDED
 from roost.store.schema import roost_writers
 
 ATTEMPTS = 6
@@ -32,16 +33,20 @@ def took_place(database: Database, writer_id: int, sequence: int, token: str) ->
                     )
                     .values(token=token)
                 ).rowcount
-                reached = connection.scalar(
-                    select(roost_writers.c.sequence).where(roost_writers.c.id == writer_id)
-                )
+                row = connection.execute(
+                    select(roost_writers.c.sequence, roost_writers.c.token).where(
+                        roost_writers.c.id == writer_id
+                    )
+                ).one_or_none()
                 connection.commit()
         except (driver.DBError, sql.DBAPIError, sql.TimeoutError):
             time.sleep(PAUSE_SECONDS)
             continue
         if prevented:
             return False
-        if reached is not None and reached >= sequence:
-            return True
-        break
+        if row is None:
+            break
+        # Whoever ends a writer takes a number of it, which may be the one that was lost.
+        written = row.sequence - 1 if row.token.startswith(ENDED) else row.sequence
+        return bool(written >= sequence)
     raise OutcomeUnknown
