@@ -114,7 +114,7 @@ class Worker:
         raise RuntimeError(f"worker {self.number} is not ready:\n{self.log_end()}")
 
     def log_end(self) -> str:
-        return self._log.read_text(errors="replace")[-40000:]
+        return self._log.read_text(errors="replace")[-4000:]
 
     @property
     def log(self) -> str:
