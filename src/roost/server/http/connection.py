@@ -1,10 +1,10 @@
 """The connection of one client: its requests, one after the other, and their answers.
 
 A connection is armed (`readiness.py`) for what it needs next. One thread at a time works on it when
-that is there; answers are sent by whichever thread has them. A request that has come before the
-answer to the one ahead of it waits, and nothing more is read meanwhile.
+that is there; answers are sent by whichever thread has them. Meanwhile nothing more is read.
 """
 
+import math
 import socket
 import struct
 import threading
@@ -72,8 +72,7 @@ class Connection:
         self._is_worked_on = False
         self._parser = RequestParser(self)
         self._outgoing = Outgoing(client_socket)
-        # The request that is being answered, those that came after it, and the one of which more is
-        # arriving, which is one of them.
+        # The request that is being answered, those after it, and of which of them more is arriving.
         self._current: HttpExchange | None = None
         self._next: deque[HttpExchange] = deque()
         self._arriving: HttpExchange | None = None
@@ -173,9 +172,7 @@ class Connection:
     def _hand_over_body(self) -> None:
         with self.lock:
             current = self._current
-            if current is None or current.pending is None:
-                return
-            if not (current.chunks or current.has_end_to_receive):
+            if current is None or current.pending is None or not current.has_more_to_receive:
                 return
             pending, current.pending = current.pending, None
             message = current.take_body()
@@ -202,8 +199,7 @@ class Connection:
     def _send_refusal(self) -> None:
         """With the lock."""
         if self._refusal is not None and self._current is None and not self._next:
-            if self._refusal:
-                self._outgoing.send([self._refusal])
+            self._outgoing.send([self._refusal])
             self._end_when_sent()
 
     def _send_more(self) -> None:
@@ -222,9 +218,7 @@ class Connection:
 
     def begin_request(self, scope: Scope, *, keeps_alive: bool, awaits_continue: bool) -> None:
         scope |= self._address
-        exchange = HttpExchange(
-            self, scope, keeps_alive=keeps_alive, awaits_continue=awaits_continue
-        )
+        exchange = HttpExchange(self, scope, keeps_alive, awaits_continue)
         with self.lock:
             if len(self._next) >= WAITING_MAX:
                 raise Refused(400, f"{WAITING_MAX} requests may be sent ahead of their answers.")
@@ -303,37 +297,36 @@ class Connection:
     def stop_if_idle(self) -> None:
         """End it, unless a request is being answered: then its answer is the last one."""
         with self.lock:
-            is_idle = not (self._is_worked_on or self._current or self._next or self._ends)
-            is_idle = is_idle and not (self._outgoing.bytes_waiting or self.is_closed)
-            if is_idle and not has_more(self._socket):
+            is_free = not (self._is_worked_on or self._current or self._next or self._ends)
+            is_free &= not (self._outgoing.bytes_waiting or self.is_closed)
+            if is_free and not has_more(self._socket):
                 self._close()
 
     def end_if_late(self, now: float) -> None:
-        """End it if the client takes too long for whatever it should do next."""
         with self.lock:
-            is_late = self._is_late(now)
+            is_late = now > self._late_at()
         if is_late:
             self.lose()
 
-    def _is_late(self, now: float) -> bool:
+    def _late_at(self) -> float:
+        """When the client will have taken too long for whatever it should do next."""
         if self._discards_until is not None:
-            return now > self._discards_until
+            return self._discards_until
         if self._outgoing.bytes_waiting:
-            return now - self._outgoing.taken_at > STALLED_SECONDS_MAX
+            return self._outgoing.taken_at + STALLED_SECONDS_MAX
         if self._current is not None or self._next:
-            return False
-        begun_at = self._parser.head_begun_at
+            return math.inf
         idle_since = max(self._idle_since, self._outgoing.taken_at)
+        begun_at = self._parser.head_begun_at
         if begun_at is not None:
-            return now - max(begun_at, idle_since) > HEAD_SECONDS_MAX
-        return now - idle_since > IDLE_SECONDS_MAX
+            return max(begun_at, idle_since) + HEAD_SECONDS_MAX
+        return idle_since + IDLE_SECONDS_MAX
 
     def _end_when_sent(self) -> None:
         """End it as soon as nothing waits to be sent. With the lock."""
         self._ends = True
-        is_amid_head = self._parser.head_begun_at is not None
-        is_sending = bool(self._refusal) or self._arriving is not None or is_amid_head
-        is_sending = is_sending or has_more(self._socket)
+        is_sending = self._arriving is not None or self._parser.head_begun_at is not None
+        is_sending = is_sending or bool(self._refusal) or has_more(self._socket)
         if self._outgoing.bytes_waiting:
             self.arm_if_idle()
         elif not is_sending or self._outgoing.has_failed:

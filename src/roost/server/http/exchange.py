@@ -71,12 +71,7 @@ class HttpExchange:
     )
 
     def __init__(
-        self,
-        line: Line,
-        scope: dict[str, Any],
-        *,
-        keeps_alive: bool,
-        awaits_continue: bool,
+        self, line: Line, scope: dict[str, Any], keeps_alive: bool, awaits_continue: bool
     ) -> None:
         self.scope = scope
         scope["cut_off"] = self.cut_off
@@ -106,7 +101,7 @@ class HttpExchange:
         with line.lock:
             if self.is_over or line.is_closed:
                 return Arrived(_GONE)
-            if self.chunks or self.has_end_to_receive:
+            if self.has_more_to_receive:
                 return Arrived(self.take_body())
             self.pending = Later()
             if self._awaits_continue and not (self.is_complete or self.has_begun):
@@ -123,8 +118,8 @@ class HttpExchange:
         return {"type": "http.request", "body": body, "more_body": not self.is_complete}
 
     @property
-    def has_end_to_receive(self) -> bool:
-        return self.is_complete and not self._is_received
+    def has_more_to_receive(self) -> bool:
+        return bool(self.chunks) or (self.is_complete and not self._is_received)
 
     @property
     def waits_for_body(self) -> bool:
