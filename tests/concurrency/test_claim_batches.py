@@ -13,6 +13,7 @@ from roost.errors import (
     CapacityExceeded,
     ConsumerGenerationConflict,
     RoostError,
+    Unavailable,
     UnknownProvider,
 )
 from roost.model import ConsumerChange, EventKind
@@ -23,6 +24,7 @@ from roost.operations.resource_classes import ensure_resource_class
 from roost.service.holds import TreeHeld
 from roost.service.service import Roost
 from roost.service.watcher import EventFilter
+from roost.store.connection.driver_errors import LostRace, RowExists
 from roost.store.connection.statements import STATEMENT_END
 from roost.store.store import Store
 from tests.concurrency.races import add_provider, claim, dump, put, refusals, used
@@ -248,6 +250,25 @@ def test_a_batch_that_lost_a_race_is_judged_again(
     # Requests that would choose the same give way for a while.
     assert ready.contention.evades
     assert not ready.contention.loses_batches
+
+
+@pytest.mark.parametrize("error", [RowExists, LostRace])
+def test_a_batch_whose_database_goes_away_after_a_lost_race_fails_nobody(
+    ready: Roost, monkeypatch: pytest.MonkeyPatch, error: type[LostRace]
+) -> None:
+    """Nothing was written. Each claim goes its own way, and is told itself if it fails."""
+
+    def fail(*_: object) -> None:
+        raise Unavailable("gone")
+
+    def lose(*_: object) -> None:
+        monkeypatch.setattr(ready, "catch_up", fail)
+        monkeypatch.setattr(ready.store.reads, "existing_consumers", fail)
+        raise error
+
+    monkeypatch.setattr(claiming._Batch, "attempt", lose)
+    claims = [[claim(f"c{number}", {"host": {"VCPU": 1}})] for number in range(2)]
+    assert write_batch(ready, claims) == [Outcome.LEFT_OUT] * 2
 
 
 def test_batches_lock_while_many_are_lost(

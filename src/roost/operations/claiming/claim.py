@@ -98,17 +98,8 @@ def write_batch(
         if not batch.remaining:
             break
         try:
-            batch.attempt()
-            break
-        except RowExists:
-            metrics.RETRY_PROPOSAL.inc()
-            batch.leave_out_existing()
-        except LostRace:
-            (metrics.RETRY_RACE if batch.locks else metrics.RETRY_PROPOSAL).inc()
-            batch.lock_from_now_on()
-            # Other claims that chose the same provider wait already. With what the index knows now,
-            # they would lose one race after the other.
-            roost.catch_up()
+            if _attempt(roost, batch):
+                break
         except OutcomeUnknown:
             batch.leave_unknown()
             break
@@ -116,6 +107,23 @@ def write_batch(
             # The database cannot be reached, or one of them has a text that it cannot store.
             break
     return batch.outcomes
+
+
+def _attempt(roost: Roost, batch: "_Batch") -> bool:
+    """Whether that was it. If not, nothing was written, and another attempt may succeed."""
+    try:
+        batch.attempt()
+        return True
+    except RowExists:
+        metrics.RETRY_PROPOSAL.inc()
+        batch.leave_out_existing()
+    except LostRace:
+        (metrics.RETRY_RACE if batch.locks else metrics.RETRY_PROPOSAL).inc()
+        batch.lock_from_now_on()
+        # Other claims that chose the same provider wait already. With what the index knows now,
+        # they would lose one race after the other.
+        roost.catch_up()
+    return False
 
 
 class _Batch:
