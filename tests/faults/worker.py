@@ -4,7 +4,7 @@ Run as `python -m tests.faults.worker --port ... --database ...`. ROOST_FAULT_PO
 it contains "before" or "after", the process kills itself just before, or just after, its next
 COMMIT; if it contains "late", that COMMIT is delayed. ROOST_BATCHES names a file that gets a line
 for each COMMIT of claims of new consumers: how it was done, and how many claims it was for; and one
-whenever a process knew a hundred times that nothing is new, without asking the database. A service
+whenever a process knew ten times that nothing is new, without asking the database. A service
 that is silent for ROOST_ENDED_SECONDS is ended by the others. ROOST_CONTENDED_SECONDS sets for how
 long a process that lost a race locks providers first. ROOST_BROKEN names a defect to build in, to
 show that the fault test notices it.
@@ -34,7 +34,7 @@ from roost.store.store import Store
 from tests.faults.breaks import BREAKS
 
 LATE_SECONDS = 0.3
-RELIED_EACH = 100
+RELIED_EACH = 10
 
 
 class FaultPoint:

@@ -53,9 +53,13 @@ class OtherWriters:
 
     def look(self) -> None:
         """End the writers that are silent, and learn who has ended."""
-        own, replaced = self._shared.own_ids(), self._shared.replaced - self.ended
+        own = self._shared.own_ids()
+        replaced = self._shared.replaced.keys() - self.ended
         silent = self._database.read(lambda each: read_silent(each, own, replaced))
         for writer_id, sequence in silent:
+            if sequence < self._shared.replaced.get(writer_id, 0):
+                # A backup was restored. Whoever knows more of it learns that by its number.
+                continue
             # It may have written something meanwhile, or somebody else has ended it.
             with suppress(LostRace), self._database.write() as connection:
                 end_writer(connection, writer_id, sequence)

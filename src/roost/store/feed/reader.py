@@ -80,6 +80,9 @@ class Feed:
 
         Not inside a write transaction: the process may have to register, which is a write.
         """
+        if self._shared is not None:
+            # A backup may have been restored.
+            self._shared.records.forget()
         for _ in range(LOAD_ATTEMPTS):
             # With a row of this process in roost_writers the position is never empty. So tables
             # that were emptied differ from tables that were never written.
@@ -175,7 +178,11 @@ class Feed:
                     records += [record for record in own if record is not None]
                     del ranges[writer.id]
         if ranges and self._shared is not None:
-            for writer_id, texts in self._shared.records.read(ranges).items():
+            # Those of a writer that was replaced may have been undone: it writes no more, but a
+            # backup may have been restored.
+            own_ids = self._shared.own_ids()
+            shared = {id: each for id, each in ranges.items() if id in own_ids}
+            for writer_id, texts in self._shared.records.read(shared).items():
                 records += decode_known(texts)
                 ranges = {id: each for id, each in ranges.items() if id != writer_id}
         if ranges:

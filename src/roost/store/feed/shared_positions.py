@@ -60,8 +60,9 @@ class SharedPositions:
         self._thread_lock = threading.Lock()
         self._lock_at = processes_max
         self._end: Callable[[], None] | None = None
-        # Writers in whose place this process has put another one, or none. They write no more.
-        self.replaced: set[int] = set()
+        # Writers in whose place this process has put another one, or none, and the number of the
+        # last record of each. They write no more.
+        self.replaced: dict[int, int] = {}
         # What the memory held when this process knew that a position was the newest one.
         self._known: tuple[bytes, FeedPosition] = b"", {}
 
@@ -96,7 +97,7 @@ class SharedPositions:
             # What an answer said is void: it was about other writers.
             self._cells[_ASKED_AT] = 0
             if self._cells[cell]:
-                self.replaced.add(self._cells[cell])
+                self.replaced[self._cells[cell]] = self._cells[cell + 1] // 2
             self._cells[cell] = 0
             self._cells[cell + 1] = 2 * sequence
             self._cells[cell] = writer_id

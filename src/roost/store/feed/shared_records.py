@@ -44,6 +44,13 @@ class SharedRecords:
         self._memory[first : first + len(encoded)] = encoded
         self._numbers[cell + _WRITER] = announcement.writer_id
 
+    def forget(self) -> None:
+        """Leave no record, for whoever does not know whether they are true."""
+        for begin in range(0, len(self._memory), SLOT_BYTES):
+            # Not to touch a page that nobody has written to.
+            if self._numbers[begin // 8 + _WRITER]:
+                self._numbers[begin // 8 + _WRITER] = 0
+
     def read(self, ranges: SequenceRanges) -> dict[int, list[str]]:
         """The records in these ranges, of each writer that has left all of its own."""
         found = {}
