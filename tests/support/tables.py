@@ -1,6 +1,10 @@
 """Restores a database to the state right after `roost db sync`."""
 
+import time
+
 import sqlalchemy as sa
+
+from roost.store.feed.shared_positions import RELY_SECONDS
 
 # Children first, because of the foreign keys.
 EMPTIED = (
@@ -43,3 +47,5 @@ def empty(engine: sa.Engine) -> None:
             connection.execute(
                 sa.delete(table).where(table.c.name.startswith("CUSTOM_", autoescape=True))
             )
+    # A service that relied on being alone asks the database again.
+    time.sleep(RELY_SECONDS)
