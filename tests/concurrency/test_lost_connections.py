@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -148,6 +149,57 @@ def test_a_server_that_does_not_listen_is_unavailable(scheme: str) -> None:
         store.run(lambda tx: None)
     with pytest.raises(Unavailable):
         store.reads.consumer([uid("consumer")])
+
+
+@pytest.mark.parametrize("answer", [b"", b"x", b"Nonsense!" * 20, b"E\0\0\0\x08Sx\0\0"])
+@pytest.mark.parametrize("scheme", ["postgresql", "mysql"])
+def test_whatever_answers_a_connection_the_database_is_unavailable(
+    scheme: str, answer: bytes
+) -> None:
+    """A wire that breaks while a connection is made, or a port of something else."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    if scheme == "postgresql" and answer:
+                        connection.recv(1000)
+                    connection.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        store = Store.open(f"{scheme}://nobody@127.0.0.1:{listener.getsockname()[1]}/nothing")
+        with pytest.raises(Unavailable):
+            store.load()
+        with pytest.raises(Unavailable):
+            store.run(lambda tx: None)
+        with pytest.raises(Unavailable):
+            store.reads.consumer([uid("consumer")])
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+@on_servers
+def test_a_connection_that_breaks_while_it_is_prepared_is_unavailable(
+    synchronised_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLAlchemy asks a server for its version over the first one, and passes on what is raised."""
+    store = Store.open(synchronised_url)
+
+    def fail(connection: Any) -> None:
+        raise store.engine.dialect.loaded_dbapi.OperationalError("the connection is lost")
+
+    for engine in (store.engine, store._database.reader):
+        monkeypatch.setattr(engine.dialect, "initialize", fail)
+    with pytest.raises(Unavailable):
+        store.run(lambda tx: None)
+    with pytest.raises(Unavailable):
+        store.load()
+    with pytest.raises(Unavailable):
+        store.reads.consumer([uid("consumer")])
+    store.dispose()
 
 
 def test_a_database_without_tables_is_unavailable(database_url: str) -> None:

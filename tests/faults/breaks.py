@@ -2,8 +2,8 @@
 
 import contextlib
 import functools
-import itertools
 import threading
+import time
 from typing import Any
 
 import msgspec
@@ -25,8 +25,8 @@ from roost.store.feed.shared_positions import Question, SharedPositions
 from roost.store.store import Store
 from roost.store.tables import index_rows, new_claims
 
-# How often a process learns that nothing is new while the cloud is built.
-BUILT_CALLS = 200
+# Until the cloud is built, what would keep it from being built is not broken.
+BUILT_SECONDS = 5.0
 
 
 def break_guard() -> None:
@@ -190,13 +190,13 @@ def _changes_numbered(self: Feed, position: Any) -> Any:
 
 
 def break_siblings() -> None:
-    """A process does not look at what its siblings show."""
-    newest, calls = SharedPositions.newest, itertools.count()
+    """A process does not look at what its siblings show, for a second."""
+    newest, begins_at = SharedPositions.newest, time.monotonic() + BUILT_SECONDS
+    shared_positions._RELY_NANOSECONDS = 1_000_000_000
 
     def own(self: SharedPositions, position: FeedPosition) -> FeedPosition | None:
         found = newest(self, position)
-        # Until the cloud is built, nothing is broken.
-        return found if found is None or next(calls) < BUILT_CALLS else position
+        return found if found is None or time.monotonic() < begins_at else position
 
     SharedPositions.newest = own  # type: ignore[method-assign]
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Dialect
 from sqlalchemy import exc as sql
 
 from roost.store.change_record import Announcement, ChangeRecord
-from roost.store.connection.database import Database
+from roost.store.connection.database import Database, connect
 from roost.store.connection.statements import SENDS_WHOLE, Write, send, send_whole
 from roost.store.feed.writer import Writer
 from roost.store.tables.new_claims import BY_KEYS_ALONE, PLANNED_ONCE
@@ -113,7 +113,7 @@ class AtOnceWriter:
 
     def _connect(self) -> None:
         self._must_reconnect = False
-        connection = self._database.engine.connect()
+        connection = connect(self._database.engine)
         try:
             connection = connection.execution_options(isolation_level="AUTOCOMMIT")
         except connection.dialect.loaded_dbapi.Error as error:

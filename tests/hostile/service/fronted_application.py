@@ -174,7 +174,8 @@ def main() -> None:
     allow_open_files()
     listener = socket.create_server(("127.0.0.1", int(port)), backlog=BACKLOG)
     front = Front(application, Settings(), threads=int(threads), stopping=STOPPING)
-    HttpServer(front, listener, connections_max=connections_max()).run(STOPPING)
+    # What is to stop here are streams. The server is ended with its process.
+    HttpServer(front, listener, connections_max=connections_max()).run(threading.Event())
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from oslo_db import exception as driver  # type: ignore[import-untyped]
 from sqlalchemy import Connection, Dialect, Engine, Executable, QueuePool, event
+from sqlalchemy import exc as sql
 
 from roost.observe import metrics
 from roost.store.connection.driver_errors import converting_errors
@@ -120,7 +121,7 @@ class Database:
 
     @contextmanager
     def _begin(self) -> Iterator[Connection]:
-        with self.engine.connect() as connection:
+        with connect(self.engine) as connection:
             connection.execution_options(**{WRITES: True})
             with connection.begin():
                 yield connection
@@ -141,7 +142,7 @@ class Database:
             return self._read_once(query, snapshot=snapshot)
 
     def _read_once(self, query: Callable[[Connection], Result], *, snapshot: bool) -> Result:
-        with self.reader.connect() as connection:
+        with connect(self.reader) as connection:
             if not snapshot:
                 return query(connection)
             connection.exec_driver_sql(SNAPSHOT_BEGIN[self.dialect])
@@ -167,7 +168,7 @@ class Database:
             return self._check_writes_once(statement)
 
     def _check_writes_once(self, statement: Executable) -> None:
-        with self.engine.connect() as connection:
+        with connect(self.engine) as connection:
             if self.dialect == "sqlite":
                 execute_at_once(connection, statement)
                 return
@@ -207,3 +208,16 @@ def _connections_max(engine: Engine) -> float:
     if pool.size() == 0 or pool._max_overflow < 0:
         return math.inf
     return pool.size() + pool._max_overflow
+
+
+def connect(engine: Engine) -> Connection:
+    """A connection. Whatever the driver says while it is made, the database cannot be reached.
+
+    Some of that has another form than errors of statements, and some no form of its own.
+    """
+    try:
+        return engine.connect()
+    except (driver.DBConnectionError, driver.DBNonExistentDatabase):
+        raise
+    except (sql.DBAPIError, driver.DBError, engine.dialect.loaded_dbapi.Error) as error:
+        raise driver.DBConnectionError(error) from error
