@@ -1,6 +1,5 @@
 """What the command line says if it cannot use a service: one line, with what to do."""
 
-import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from click.testing import CliRunner
 from roost.cli.main import roost as program
 from roost.cli.output import Failure
 from tests.keystone.stand_in import PASSWORD, Keystone, authtoken, token
+from tests.support.answering_server import answering_server
 from tests.support.database_servers import free_port
 from tests.support.roost_server import RoostServer, command
 
@@ -113,24 +113,11 @@ def test_a_server_without_tls(server: RoostServer) -> None:
 
 
 def test_a_server_that_does_not_speak_http() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-
-        def answer() -> None:
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                with connection:
-                    connection.recv(1000)
-                    connection.sendall(b"220 mail.example ready\r\n")
-
-        threading.Thread(target=answer, daemon=True).start()
+    with answering_server(b"220 mail.example ready\r\n") as port:
+        url = f"http://127.0.0.1:{port}"
         told = failure("tree", "--url", url)
         assert told.startswith(f"no answer from {url} (")
         assert told.endswith(NAME_ANOTHER)
-        listener.shutdown(socket.SHUT_RDWR)
 
 
 # ---------------------------------------------------------------------------------------------

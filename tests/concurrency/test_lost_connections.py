@@ -2,7 +2,6 @@
 
 import os
 import socket
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from roost.store.feed import lost_commits
 from roost.store.feed.registration import end_writer
 from roost.store.store import Store
 from tests.concurrency.races import add_provider, claim, put, used
+from tests.support.answering_server import answering_server
 from tests.support.database_servers import SERVERS
 from tests.support.names import uid
 
@@ -140,15 +140,20 @@ def test_a_restarted_server_costs_a_retry(open_roost: OpenRoost) -> None:
     assert roost.store.changes_since(roost.store.load()[0]) is not None
 
 
+def assert_unavailable(store: Store, why: str | None = None) -> None:
+    """Whatever is asked of it."""
+    with pytest.raises(Unavailable, match=why):
+        store.load()
+    with pytest.raises(Unavailable, match=why):
+        store.run(lambda tx: None)
+    with pytest.raises(Unavailable, match=why):
+        store.reads.consumer([uid("consumer")])
+
+
 @pytest.mark.parametrize("scheme", ["postgresql", "mysql"])
 def test_a_server_that_does_not_listen_is_unavailable(scheme: str) -> None:
     store = Store.open(f"{scheme}://nobody@127.0.0.1:1/nothing")
-    with pytest.raises(Unavailable):
-        store.load()
-    with pytest.raises(Unavailable):
-        store.run(lambda tx: None)
-    with pytest.raises(Unavailable):
-        store.reads.consumer([uid("consumer")])
+    assert_unavailable(store)
 
 
 @pytest.mark.parametrize("answer", [b"", b"x", b"Nonsense!" * 20, b"E\0\0\0\x08Sx\0\0"])
@@ -157,28 +162,9 @@ def test_whatever_answers_a_connection_the_database_is_unavailable(
     scheme: str, answer: bytes
 ) -> None:
     """A wire that breaks while a connection is made, or a port of something else."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                with connection:
-                    if scheme == "postgresql" and answer:
-                        connection.recv(1000)
-                    connection.sendall(answer)
-
-        threading.Thread(target=serve, daemon=True).start()
-        store = Store.open(f"{scheme}://nobody@127.0.0.1:{listener.getsockname()[1]}/nothing")
-        with pytest.raises(Unavailable):
-            store.load()
-        with pytest.raises(Unavailable):
-            store.run(lambda tx: None)
-        with pytest.raises(Unavailable):
-            store.reads.consumer([uid("consumer")])
-        listener.shutdown(socket.SHUT_RDWR)
+    reads_first = scheme == "postgresql" and bool(answer)
+    with answering_server(answer, reads_first=reads_first) as port:
+        assert_unavailable(Store.open(f"{scheme}://nobody@127.0.0.1:{port}/nothing"))
 
 
 @on_servers
@@ -193,23 +179,13 @@ def test_a_connection_that_breaks_while_it_is_prepared_is_unavailable(
 
     for engine in (store.engine, store._database.reader):
         monkeypatch.setattr(engine.dialect, "initialize", fail)
-    with pytest.raises(Unavailable):
-        store.run(lambda tx: None)
-    with pytest.raises(Unavailable):
-        store.load()
-    with pytest.raises(Unavailable):
-        store.reads.consumer([uid("consumer")])
+    assert_unavailable(store)
     store.dispose()
 
 
 def test_a_database_without_tables_is_unavailable(database_url: str) -> None:
     store = Store.open(database_url)
-    with pytest.raises(Unavailable, match="roost db sync"):
-        store.load()
-    with pytest.raises(Unavailable, match="roost db sync"):
-        store.run(lambda tx: None)
-    with pytest.raises(Unavailable, match="roost db sync"):
-        store.reads.consumer([uid("consumer")])
+    assert_unavailable(store, "roost db sync")
     store.dispose()
 
 

@@ -45,7 +45,6 @@ class Client:
 def scope(method: str, path: str = "/", length: int | None = None) -> dict[str, Any]:
     headers = [] if length is None else [(b"content-length", str(length).encode())]
     return {
-        "type": "http",
         "method": method,
         "raw_path": path.encode(),
         "query_string": b"",

@@ -73,8 +73,6 @@ class Front:
         self.server_threads = threads + 1
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            raise NotImplementedError(scope["type"])
         if self._running is None:
             self._running = _Running(self._application, self._settings, self._threads)
             self._running.long_answers.watch_for(self._stopping)

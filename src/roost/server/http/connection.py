@@ -47,8 +47,8 @@ class Server(Protocol):
     def begin(self, exchange: HttpExchange) -> None:
         """Answer a request, here or in another thread. Does not raise."""
 
-    def forget(self, connection: "Connection", descriptor: int) -> None:
-        """The connection is about to be closed."""
+    def forget(self, descriptor: int) -> None:
+        """The connection with this descriptor is about to be closed."""
 
 
 class Connection:
@@ -121,8 +121,7 @@ class Connection:
         """Arm it for what it needs, unless a thread will do that. With the lock."""
         if self._is_worked_on or self.is_closed:
             return
-        interest = self._interest()
-        if interest:
+        if interest := self._interest():
             self._server.readiness.arm(self._socket.fileno(), interest)
 
     def _interest(self) -> int:
@@ -205,12 +204,11 @@ class Connection:
     def _send_more(self) -> None:
         with self.lock:
             happened = self._outgoing.send_more()
-            has_failed = self._outgoing.has_failed
             if self._ends and not self._outgoing.bytes_waiting:
                 self._end_when_sent()
         for each in happened:
             each.happen()
-        if has_failed:
+        if self._outgoing.has_failed:
             self.lose()
 
     # -----------------------------------------------------------------------------------------
@@ -325,11 +323,9 @@ class Connection:
     def _end_when_sent(self) -> None:
         """End it as soon as nothing waits to be sent. With the lock."""
         self._ends = True
-        is_sending = self._arriving is not None or self._parser.head_begun_at is not None
-        is_sending = is_sending or bool(self._refusal) or has_more(self._socket)
         if self._outgoing.bytes_waiting:
             self.arm_if_idle()
-        elif not is_sending or self._outgoing.has_failed:
+        elif self._outgoing.has_failed or not self._client_is_sending():
             self._close()
         elif self._discards_until is None:
             self._discards_until = time.monotonic() + DISCARD_SECONDS_MAX
@@ -337,12 +333,16 @@ class Connection:
                 self._socket.shutdown(socket.SHUT_WR)
             self.arm_if_idle()
 
+    def _client_is_sending(self) -> bool:
+        is_amid_request = self._arriving is not None or self._parser.head_begun_at is not None
+        return is_amid_request or bool(self._refusal) or has_more(self._socket)
+
     def _close(self) -> list[Later]:
         """Whom to tell. With the lock."""
         if self.is_closed:
             return []
         self.is_closed = True
-        self._server.forget(self, self._socket.fileno())
+        self._server.forget(self._socket.fileno())
         self._socket.close()
         self._parser.close()
         self._current = self._arriving = None

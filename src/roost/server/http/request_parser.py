@@ -183,7 +183,6 @@ class RequestParser:
         )
         path, query = path_and_query(self._target)
         scope: Scope = {
-            "type": "http",
             "method": (self._method or parser.get_method()).decode("ascii"),
             "raw_path": path,
             "query_string": query,

@@ -8,6 +8,7 @@ The event loop has what takes longer.
 
 import asyncio
 import errno
+import functools
 import logging
 import os
 import socket
@@ -96,13 +97,9 @@ class HttpServer:
     # In a thread
 
     def _work(self) -> None:
-        listener, wait, connections = (
-            self._listener.fileno(),
-            self.readiness.wait,
-            self._connections,
-        )
+        listener, connections = self._listener.fileno(), self._connections
         while True:
-            ready = wait()
+            ready = self.readiness.wait()
             if ready is None:
                 continue
             descriptor, what = ready
@@ -119,7 +116,7 @@ class HttpServer:
             except Exception as error:
                 LOG.error("a connection failed", exc_info=error)
                 if connection is not None:
-                    _lose(connection)
+                    _end(connection.lose)
 
     def _accept(self) -> None:
         with self._accepts:
@@ -184,7 +181,7 @@ class HttpServer:
             # The event loop has ended, and the process will.
             exchange.fail()
 
-    def forget(self, connection: Connection, descriptor: int) -> None:
+    def forget(self, descriptor: int) -> None:
         """Called before the descriptor is closed: another connection may have it at once."""
         del self._connections[descriptor]
         # It is not there if it could not be added.
@@ -214,10 +211,7 @@ class HttpServer:
     def _sweep(self) -> None:
         now = time.monotonic()
         for connection in list(self._connections.values()):
-            try:
-                connection.end_if_late(now)
-            except Exception as error:
-                LOG.error("a connection could not be ended", exc_info=error)
+            _end(functools.partial(connection.end_if_late, now))
 
     async def _stop(self) -> None:
         """Accept nothing any more, and wait until all requests have been answered."""
@@ -234,14 +228,13 @@ class HttpServer:
             await asyncio.sleep(STOP_SWEEP_SECONDS)
 
 
-def _lose(connection: Connection) -> None:
+def _end(end: Callable[[], None]) -> None:
+    """End one connection, whose mistakes are no concern of the others."""
     try:
-        connection.lose()
+        end()
     except Exception as error:
         LOG.error("a connection could not be ended", exc_info=error)
 
 
-def _start_thread(work: Callable[[], None], name: str) -> threading.Thread:
-    thread = threading.Thread(target=work, name=name, daemon=True)
-    thread.start()
-    return thread
+def _start_thread(work: Callable[[], None], name: str) -> None:
+    threading.Thread(target=work, name=name, daemon=True).start()
