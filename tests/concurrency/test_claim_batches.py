@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 
 from roost.errors import (
     CapacityExceeded,
@@ -29,6 +28,7 @@ from roost.store.connection.statements import STATEMENT_END
 from roost.store.store import Store
 from tests.concurrency.races import add_provider, claim, dump, put, refusals, used
 from tests.support.names import uid
+from tests.support.sent_statements import listen
 
 OpenRoost = Callable[[], Roost]
 SECONDS_MAX = 30.0
@@ -113,9 +113,9 @@ class Commits:
     def __init__(self, roost: Roost) -> None:
         self.round_trips = 0
         self.statements: list[str] = []
-        event.listen(roost.store.engine, "before_cursor_execute", self._count)
+        listen(roost.store.engine, self._count)
 
-    def _count(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+    def _count(self, statement: str) -> None:
         self.round_trips += not statement.startswith("SET ")
         self.statements += statement.split(STATEMENT_END)
 

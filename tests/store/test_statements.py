@@ -42,6 +42,7 @@ from roost.store.connection.statements import STATEMENT_END
 from roost.store.store import Store
 from roost.store.tables import idempotency
 from tests.support.names import uid
+from tests.support.sent_statements import listen
 
 FEED = 2  # the change record, and the writer's row
 
@@ -56,13 +57,13 @@ class StatementCounter:
         # Its statements bypass the engine.
         self._poll = store._feed._poll
         for engine in (store.engine, store._database.reader):
-            event.listen(engine, "before_cursor_execute", self._count)
+            listen(engine, self._count)
             event.listen(engine, "commit", self._count_commit)
 
     def _count_commit(self, *_: Any) -> None:
         self.round_trips += 1
 
-    def _count(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+    def _count(self, statement: str) -> None:
         self.round_trips += 1
         self.statements += [
             each

@@ -10,7 +10,8 @@ from sqlalchemy import exc as sql
 
 from roost.store.change_record import Announcement, ChangeRecord
 from roost.store.connection.database import Database, connect
-from roost.store.connection.statements import SENDS_WHOLE, Write, send, send_whole
+from roost.store.connection.past_engine import can_send_past_engine, send_past_engine
+from roost.store.connection.statements import Write
 from roost.store.feed.writer import Writer
 from roost.store.tables.new_claims import BY_KEYS_ALONE, PLANNED_ONCE
 
@@ -52,7 +53,7 @@ class AtOnceWriter:
 
     @property
     def is_possible(self) -> bool:
-        return self._database.engine.dialect.driver in SENDS_WHOLE
+        return can_send_past_engine(self._database.engine.dialect.driver)
 
     def write(self, record: ChangeRecord, make_writes: MakeWrites) -> None:
         """Write and commit, or raise; nothing was written then. One thread at a time."""
@@ -84,9 +85,7 @@ class AtOnceWriter:
         assert connection is not None
         writes = make_writes(connection.dialect, announcement)
         try:
-            # A statement by itself is a transaction, too, and the server may keep its plan.
-            (send if len(writes) == 1 else send_whole)(connection, writes)
-            _end(connection)
+            send_past_engine(connection, writes)
         except (driver.DBDeadlock, driver.DBDuplicateEntry):
             # A guard has failed, another transaction was preferred, or a consumer exists. The
             # connection is fine.

@@ -9,7 +9,7 @@ written rows with those that were expected.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from sqlalchemy import Connection, Dialect, Engine, Executable, Table, bindparam, event
 from sqlalchemy.dialects import mysql, postgresql, sqlite
@@ -27,9 +27,10 @@ ROWS_MAX = 64
 # Between the statements of a batch, in the text that listeners of the engine see.
 STATEMENT_END = ";\n"
 
-# The execution options that carry a batch to the driver.
+# The execution option that carries a batch to the driver.
 _BATCH = "roost_batch"
-_WHOLE = "roost_whole_batch"
+# That carries an error of a statement which the engine has not seen.
+_FAILED = "roost_failed"
 
 Key = TypeVar("Key", int, str)
 
@@ -187,20 +188,15 @@ def send(connection: Connection, writes: Sequence[Write]) -> None:
             raise LostRace(write.reason)
 
 
-def send_whole(connection: Connection, writes: Sequence[Write]) -> None:
-    """Send a batch that fails as a whole, and whose row counts nobody asks for, as one text.
-
-    The connection is in no transaction: the batch is one.
-    """
-    connection.exec_driver_sql(
-        STATEMENT_END.join([write.text for write in writes]), execution_options={_WHOLE: writes}
-    )
+def raise_in_engine(connection: Connection, error: Exception) -> NoReturn:
+    """Raise an error of the driver as if a statement of the engine had failed with it."""
+    connection.exec_driver_sql("", execution_options={_FAILED: error})
+    raise error
 
 
 def register(engine: Engine) -> None:
     """Let this engine send batches. Its driver errors are converted as for any statement."""
     send_all = _SEND.get(engine.dialect.driver, _send_each)
-    send_text = SENDS_WHOLE.get(engine.dialect.driver)
     if send_all is _send_pipelined and engine.url.host in _LOCAL_HOSTS:
         # psycopg's pipeline costs more than round trips to a server on the same machine.
         send_all = _send_each
@@ -211,9 +207,8 @@ def register(engine: Engine) -> None:
             writes, counts = batch
             counts += send_all(cursor, writes)
             return True
-        if send_text is not None and (whole := options.get(_WHOLE)) is not None:
-            send_text(cursor, whole)
-            return True
+        if (error := options.get(_FAILED)) is not None:
+            raise error
         return None
 
     event.listen(engine, "do_execute", execute)
@@ -246,56 +241,9 @@ def _send_as_one(cursor: Any, writes: Sequence[Write]) -> list[int]:
     return counts
 
 
-def _send_text_postgresql(cursor: Any, writes: Sequence[Write]) -> None:
-    # An optional dependency, which the connection was made with.
-    from psycopg import ClientCursor, errors
-    from psycopg.pq import ExecStatus
-
-    connection = cursor.connection
-    in_text = ClientCursor(connection)
-    text = STATEMENT_END.join([in_text.mogrify(one.text, one.values) for one in writes])
-    # One call in C sends it and waits, without the interpreter. A cursor would wait in Python.
-    result = connection.pgconn.exec_(text.encode(connection.info.encoding))
-    if result.status not in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK):
-        raise errors.error_from_result(result, connection.info.encoding)
-
-
-def _send_text_mysql(cursor: Any, writes: Sequence[Write]) -> None:
-    # An optional dependency, which the connection was made with.
-    from pymysql.constants import COMMAND  # type: ignore[import-untyped]
-
-    connection = cursor.connection
-    text = STATEMENT_END.join([_with_literals(connection, write) for write in writes])
-    connection._execute_command(COMMAND.COM_QUERY, text)
-    # Each statement is answered by one packet; it raises if that is an error. A cursor would make a
-    # result of each. test_statements.py counts what is sent, on connections of this kind.
-    while connection._read_ok_packet().has_next:
-        pass
-
-
-def _with_literals(connection: Any, write: Write) -> str:
-    """The statement with its values in the text, as a cursor of PyMySQL writes them."""
-    values = write.values
-    if values is None:
-        return write.text
-    escape = connection.escape
-    # Most are numbers, which the driver would look up in a table of types.
-    if isinstance(values, tuple):
-        return write.text % tuple([str(v) if type(v) is int else escape(v) for v in values])
-    return write.text % {
-        name: str(v) if type(v) is int else escape(v) for name, v in values.items()
-    }
-
-
 _LOCAL_HOSTS = (None, "", "localhost", "127.0.0.1", "::1")
 
 _SEND: Mapping[str, Callable[[Any, Sequence[Write]], list[int]]] = {
     "psycopg": _send_pipelined,
     "pymysql": _send_as_one,
-}
-
-# Drivers that can send a whole transaction as one text.
-SENDS_WHOLE: Mapping[str, Callable[[Any, Sequence[Write]], object]] = {
-    "psycopg": _send_text_postgresql,
-    "pymysql": _send_text_mysql,
 }
