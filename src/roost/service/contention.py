@@ -4,7 +4,8 @@ A write that trusts the index fails when another writer was faster. For a second
 failure the provider counts as contended: writers of this process then queue for it, and lock its
 row before they read it.
 
-Batches of claims name many providers. They lock what they name while too many of them fail.
+Batches of claims name many providers. While too many of them fail, the processes of one service
+take turns; while too many fail even so, they lock what they name.
 """
 
 import math
@@ -21,7 +22,7 @@ CONTENDED_SECONDS = 1.0
 # stops too early loses the next one.
 EVADING_SECONDS = 10.0
 
-# Batches lock while more than this part of the latest ones has lost, and how much each one counts.
+# How large a part of the latest batches may lose, and how much each one counts.
 LOST_PART_MAX = 0.15
 BATCH_WEIGHT = 1 / 32
 
@@ -32,13 +33,32 @@ PROVIDERS_MAX = 10_000
 QUEUES = 64
 
 
+class BatchLosses:
+    """How often batches of one kind lose races to other processes."""
+
+    def __init__(self) -> None:
+        self.lost_at = -math.inf
+        self._lost_part = 0.0  # the latest ones count most
+
+    def record(self, *, is_lost: bool) -> None:
+        self._lost_part += BATCH_WEIGHT * (is_lost - self._lost_part)
+        if is_lost:
+            self.lost_at = time.monotonic()
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether they lose so often, and not long ago, that something had better change."""
+        is_recent = self.lost_at > time.monotonic() - CONTENDED_SECONDS
+        return is_recent and self._lost_part > LOST_PART_MAX
+
+
 class Contention:
     """What the threads of one process know of lost races. Any number of threads may use it."""
 
     def __init__(self) -> None:
         self._lost_at: dict[str, float] = {}  # provider UUID -> when a race for it was lost
-        self._batch_lost_at = -math.inf
-        self._lost_part = 0.0  # of the batches that did not lock, the latest ones count most
+        self._batches = BatchLosses()
+        self._turns = BatchLosses()
         # By what this process chooses where others choose the same otherwise. It is another number
         # after each lost race.
         self.preference = random.getrandbits(32)
@@ -49,23 +69,27 @@ class Contention:
             self._lost_at.clear()
         self._lost_at.update(dict.fromkeys(provider_uuids, time.monotonic()))
 
-    def record_batch(self, *, is_lost: bool) -> None:
+    def record_batch(self, *, is_lost: bool, in_turn: bool = False) -> None:
         """A batch of claims that did not lock has lost a race to another process, or not."""
-        self._lost_part += BATCH_WEIGHT * (is_lost - self._lost_part)
+        (self._turns if in_turn else self._batches).record(is_lost=is_lost)
         if is_lost:
-            self._batch_lost_at = time.monotonic()
             self.preference = random.getrandbits(32)
 
     @property
     def evades(self) -> bool:
         """Whether other processes have claimed what this one chose, not long ago."""
-        return self._batch_lost_at > time.monotonic() - EVADING_SECONDS
+        lost_at = max(self._batches.lost_at, self._turns.lost_at)
+        return lost_at > time.monotonic() - EVADING_SECONDS
 
     @property
     def loses_batches(self) -> bool:
-        """Whether batches lose races so often that they had better lock."""
-        is_recent = self._batch_lost_at > time.monotonic() - CONTENDED_SECONDS
-        return is_recent and self._lost_part > LOST_PART_MAX
+        """Whether batches lose races so often that they had better take turns, or lock."""
+        return self._batches.are_too_many
+
+    @property
+    def loses_turns(self) -> bool:
+        """Whether batches lose so often although siblings take turns that they had better lock."""
+        return self._turns.are_too_many
 
     def includes_any(self, provider_uuids: Iterable[str]) -> bool:
         return bool(self._contended(provider_uuids))

@@ -119,12 +119,12 @@ class Roost:
         """A snapshot, possibly without the latest writes; None before the index was loaded.
 
         The caller must verify what it decides from it: in a transaction, by the generations of
-        providers. Without `allow_stale` the index catches up first unless it has just done so.
+        providers. Without `allow_stale` the index catches up first, unless it has just done so and
+        no sibling shows that it wrote since then.
         It always catches up with providers that this process itself deleted: an old SQLite file
         gives the id of a deleted provider to the next one, which no generation shows.
         """
-        is_old = time.monotonic() - self._feed_read_at > RECENT_SECONDS_MAX
-        if is_old and not allow_stale and self._index.live is not None:
+        if not allow_stale and self._is_behind():
             self.catch_up()
         index = self._index.snapshot()
         # The index itself may be ahead of the snapshot that is given out.
@@ -134,6 +134,14 @@ class Roost:
             self.catch_up()
             index = self._index.snapshot()
         yield index
+
+    def _is_behind(self) -> bool:
+        """Whether the index may lack more than the latest writes."""
+        index = self._index.live
+        if index is None:
+            return False
+        is_old = time.monotonic() - self._feed_read_at > RECENT_SECONDS_MAX
+        return is_old or self.store.has_shown_news(index.position)
 
     def notice_holds(self) -> None:
         """Learn of trees that are held, unless that was done a moment ago.

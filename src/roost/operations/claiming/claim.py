@@ -7,10 +7,13 @@ by the index, or meets anything else that is unusual, is left out of it and goes
 A batch is judged by the index. How that is verified depends:
 
 at once     The guard on generations, the rows, the announcement and COMMIT are one round trip. For
-            what most claims are: names that this process knows, standard classes, no contention.
+            what most claims are: names that this process knows, and standard classes.
 optimistic  The same in a transaction, which can also add names, and read those of custom classes.
-locked      Lock the providers, and bring the snapshots up to date from the change feed. For a batch
-            that was lost to another process, and for all while too many are.
+in turn     One of these while no sibling, a process of the same service, claims. In its turn a
+            process knows what the siblings have claimed, from memory. For a batch that was lost to
+            another process, and for all while too many are.
+locked      Lock the providers, and bring the snapshots up to date from the change feed. For what
+            loses even so, to other services, and where there are no siblings.
 """
 
 import enum
@@ -119,7 +122,7 @@ def _attempt(roost: Roost, batch: "_Batch") -> bool:
         batch.leave_out_existing()
     except LostRace:
         (metrics.RETRY_RACE if batch.locks else metrics.RETRY_PROPOSAL).inc()
-        batch.lock_from_now_on()
+        batch.be_careful()
         # Other claims that chose the same provider wait already. With what the index knows now,
         # they would lose one race after the other.
         roost.catch_up()
@@ -140,9 +143,11 @@ class _Batch:
         self._without_room: set[int] = set()
         self._existing: set[int] = set()
         self._unknown: set[int] = set()
-        self.locks = roost.contention.includes_any(named_providers(claims)) or (
-            roost.contention.loses_batches
+        is_contended = (
+            roost.contention.includes_any(named_providers(claims)) or roost.contention.loses_batches
         )
+        self._takes_turns = is_contended and roost.store.has_siblings
+        self.locks = is_contended and (not roost.store.has_siblings or roost.contention.loses_turns)
 
     @property
     def outcomes(self) -> list[Outcome]:
@@ -157,10 +162,15 @@ class _Batch:
             return Outcome.EXISTS
         return Outcome.NO_ROOM if id(claim) in self._without_room else Outcome.LEFT_OUT
 
-    def lock_from_now_on(self) -> None:
+    def be_careful(self) -> None:
+        """It was lost: take turns with siblings from now on or, if that was of no use, lock."""
+        self._record(is_lost=True)
+        self.locks = self._takes_turns or not self._roost.store.has_siblings
+        self._takes_turns = self._roost.store.has_siblings
+
+    def _record(self, *, is_lost: bool) -> None:
         if not self.locks:
-            self._roost.contention.record_batch(is_lost=True)
-        self.locks = True
+            self._roost.contention.record_batch(is_lost=is_lost, in_turn=self._takes_turns)
 
     def leave_unknown(self) -> None:
         """Those that fitted may have been written, or not."""
@@ -181,6 +191,15 @@ class _Batch:
 
     def attempt(self) -> None:
         """Judge the claims, and write those that fit. Raises if nothing was written."""
+        if self.locks or not self._takes_turns:
+            self._attempt()
+            return
+        with self._roost.store.claim_turn() as has_turn:
+            # Whoever has it for so long waits for locks of the database, where this one can wait.
+            self.locks = not has_turn
+            self._attempt()
+
+    def _attempt(self) -> None:
         state = self._read_state()
         if state is None:
             return
@@ -240,8 +259,7 @@ class _Batch:
     def _count_written(self, judged: Judged) -> None:
         self._written.update(map(id, judged.accepted))
         if judged.accepted:
-            if not self.locks:
-                self._roost.contention.record_batch(is_lost=False)
+            self._record(is_lost=False)
             metrics.CLAIMS_PER_COMMIT.observe(len(judged.accepted))
 
     def _known_references(self, judged: Judged) -> References | None:

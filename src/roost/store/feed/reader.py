@@ -137,6 +137,10 @@ class Feed:
             self._other_writers.note(answer)
         return answer
 
+    def has_shown_news(self, position: FeedPosition) -> bool:
+        """Whether siblings of the same service show that they wrote after a position."""
+        return self._shared is not None and self._shared.has_news(position)
+
     def own_changes(self, position: FeedPosition) -> Iterator[tuple[FeedPosition, Changes]]:
         """The next change of each of its writers that this process itself committed, from memory.
 

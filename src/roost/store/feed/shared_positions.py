@@ -18,17 +18,15 @@ The clock goes on while the machine sleeps, and all processes of the machine hav
 Linux has it, and memory without a name; elsewhere every process asks.
 """
 
-import fcntl
 import mmap
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import NamedTuple
 
 from roost.store.change_record import Announcement
 from roost.store.feed.positions import FeedPosition
+from roost.store.feed.shared_lock import SharedLock, lock_byte
 from roost.store.feed.shared_records import SharedRecords
 
 # How long an answer holds. Busy services ask twenty times a second instead of thousands of times.
@@ -57,8 +55,9 @@ class SharedPositions:
         self._memory = mmap.mmap(self._file, size)
         self._cells = memoryview(self._memory).cast("q")
         self.records = SharedRecords(processes_max * WRITERS_EACH)
-        self._thread_lock = threading.Lock()
-        self._lock_at = processes_max
+        # Of the places of writers, and of the answer; then that of claims, see `Store.claim_turn`.
+        self._changes = SharedLock(self._file, processes_max)
+        self.claim_turn = SharedLock(self._file, processes_max + 1)
         self._end: Callable[[], None] | None = None
         # Writers in whose place this process has put another one, or none, and the number of the
         # last record of each. They write no more.
@@ -75,7 +74,7 @@ class SharedPositions:
         `end` lets its writers end.
         """
         for place in self._places:
-            if _lock_byte(self._file, place, wait=False):
+            if lock_byte(self._file, place, wait=False):
                 # The lock would let this process in once more.
                 self._places.remove(place)
                 first = place * WRITERS_EACH
@@ -93,7 +92,7 @@ class SharedPositions:
 
     def _replace_writer(self, writer: int, writer_id: int, sequence: int) -> None:
         cell = _WRITERS + writer * _WRITER_CELLS
-        with self._exclusively():
+        with self._changes.hold():
             # What an answer said is void: it was about other writers.
             self._cells[_ASKED_AT] = 0
             if self._cells[cell]:
@@ -130,6 +129,13 @@ class SharedPositions:
             self._known = seen, position
         return newest
 
+    def has_news(self, position: FeedPosition) -> bool:
+        """Whether siblings show records after this position. No question to the database."""
+        seen = self._seen()
+        if position is self._known[1] and seen == self._known[0]:
+            return False
+        return any(state // 2 > position.get(id, 0) for id, state in _writers(seen).items())
+
     def begin_question(self) -> "Question":
         """What to keep while the database is asked, for `rely_on`."""
         return Question(self._now(), _writers(self._seen()))
@@ -156,7 +162,7 @@ class SharedPositions:
 
     def _rely(self, question: "Question", digest: int) -> None:
         # Whoever is at it may be stopped at this moment, and this is a request that waits.
-        with self._exclusively(wait=False) as is_alone:
+        with self._changes.hold(seconds_max=0) as is_alone:
             if not is_alone or _writers(self._seen()).keys() != question.writers.keys():
                 return
             if self._cells[_OTHERS] != digest:
@@ -171,23 +177,6 @@ class SharedPositions:
     @staticmethod
     def _now() -> int:
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-
-    @contextmanager
-    def _exclusively(self, *, wait: bool = True) -> Iterator[bool]:
-        """Let no other process, and no other thread, in at the same time; False if one is in."""
-        if not self._thread_lock.acquire(blocking=wait):
-            yield False
-            return
-        try:
-            if not _lock_byte(self._file, self._lock_at, wait=wait):
-                yield False
-                return
-            try:
-                yield True
-            finally:
-                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, self._lock_at)
-        finally:
-            self._thread_lock.release()
 
 
 class Question(NamedTuple):
@@ -251,12 +240,3 @@ def _writers(seen: bytes) -> dict[int, int]:
 def _digest(others: FeedPosition) -> int:
     # Of numbers alone, so it is the same in every process.
     return hash(tuple(sorted(others.items())))
-
-
-def _lock_byte(file: int, byte: int, *, wait: bool) -> bool:
-    """Take a lock that ends with this process, however it ends."""
-    try:
-        fcntl.lockf(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, byte)
-    except BlockingIOError:
-        return False
-    return True
