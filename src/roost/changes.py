@@ -22,6 +22,8 @@ TraitRow = tuple[int, int]
 AggregateRow = tuple[int, str]
 # id of a hold, id of the root of the tree, seconds
 HoldRow = tuple[str, int, float]
+# class id, total, reserved, min_unit, max_unit, step_size, ratio
+InventoryNumbers = tuple[int, int, int, int, int, int, float]
 # id, name, modified
 NameRow = tuple[int, str, float]
 
@@ -71,16 +73,45 @@ class Rows(Value, frozen=True, kw_only=True):
     trait_names: Sequence[NameRow] = ()
 
 
+class ProviderParts(Value, frozen=True, kw_only=True, omit_defaults=True):
+    """Parts of a provider that were replaced; None: this one was not.
+
+    Compute nodes report them all the time, and no row has to be read for them.
+    """
+
+    id: int
+    generation: int  # that the last replacement moved it to
+    modified: float  # when
+    traits: list[int] | None = None  # ids, ascending
+    aggregates: list[str] | None = None  # as of `AggregateRow`
+    inventories: list[InventoryNumbers] | None = None  # some of its classes, and it had them before
+
+    def then(self, later: "ProviderParts") -> "ProviderParts":
+        """These replacements and then others of the same provider."""
+        inventories = {each[0]: each for each in (self.inventories or [])}
+        inventories |= {each[0]: each for each in (later.inventories or [])}
+        return ProviderParts(
+            id=self.id,
+            generation=later.generation,
+            modified=later.modified,
+            traits=self.traits if later.traits is None else later.traits,
+            aggregates=self.aggregates if later.aggregates is None else later.aggregates,
+            inventories=list(inventories.values()) or None,
+        )
+
+
 class Changes(Value, frozen=True, kw_only=True):
     """What changed between two positions of the change feed, as of the later one.
 
     Changes of allocations are many and small, so they come as differences of `usage` and as new
-    `generations`. All other changes of a provider are rare, and come as its present `rows`.
+    `generations`. Replaced inventories, traits and aggregates come as `parts`. All other changes of
+    a provider are rare, and come as its present `rows`.
     """
 
     usage: Mapping[tuple[int, int], int] = {}  # (provider id, class id) -> difference
     generations: Mapping[int, int] = {}  # provider id -> the highest generation announced
     first_generations: Mapping[int, int] = {}  # provider id -> the lowest one
+    parts: Sequence[ProviderParts] = ()  # of providers that were not read again, each once
     provider_ids: frozenset[int] = frozenset()  # read again; those not in `rows` were deleted
     class_ids: frozenset[int] = frozenset()  # read again; those not in `rows` were deleted
     trait_ids: frozenset[int] = frozenset()  # read again; those not in `rows` were deleted
@@ -91,5 +122,10 @@ class Changes(Value, frozen=True, kw_only=True):
 
     def __bool__(self) -> bool:
         return bool(
-            self.usage or self.generations or self.provider_ids or self.class_ids or self.trait_ids
+            self.usage
+            or self.generations
+            or self.parts
+            or self.provider_ids
+            or self.class_ids
+            or self.trait_ids
         )

@@ -6,7 +6,7 @@ Tests compare them with a fresh load.
 from collections.abc import Iterable
 from typing import Any
 
-from roost.changes import Changes, Rows
+from roost.changes import Changes, ProviderParts, Rows
 from roost.store.store import Store
 
 PER_PROVIDER = ("inventories", "usages", "traits", "aggregates")
@@ -44,11 +44,30 @@ class Follower:
         for name, ids in replaced.items():
             unchanged = {row for row in self.rows[name] if row[0] not in ids}
             self.rows[name] = unchanged | new[name]
+        for parts in changes.parts:
+            self._replace_parts(parts)
         self._add_usage(changes)
         self.rows["providers"] = {
             (*row[:3], changes.generations.get(row[0], row[3]), *row[4:])
             for row in self.rows["providers"]
         }
+
+    def _replace_parts(self, parts: ProviderParts) -> None:
+        def keep(name: str) -> set[tuple[Any, ...]]:
+            return {row for row in self.rows[name] if row[0] != parts.id}
+
+        (old,) = (row for row in self.rows["providers"] if row[0] == parts.id)
+        new = {(*old[:3], parts.generation, *old[4:-1], parts.modified)}
+        self.rows["providers"] = keep("providers") | new
+        for name, values in (("traits", parts.traits), ("aggregates", parts.aggregates)):
+            if values is not None:
+                self.rows[name] = keep(name) | {(parts.id, value) for value in values}
+        if parts.inventories is not None:
+            classes = {(parts.id, each[0]) for each in parts.inventories}
+            others = {row for row in self.rows["inventories"] if row[:2] not in classes}
+            self.rows["inventories"] = others | {
+                (parts.id, *each, parts.modified) for each in parts.inventories
+            }
 
     def _add_usage(self, changes: Changes) -> None:
         used = {row[:2]: row[2] for row in self.rows["usages"]}

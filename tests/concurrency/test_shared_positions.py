@@ -295,7 +295,7 @@ def test_while_a_sibling_is_stopped_nobody_waits_for_it(
     shared = first.store._writer._shared
     assert shared is not None
     clock.pass_by(RELY_SECONDS)
-    with shared._exclusively():
+    with shared._changes.hold():
         assert asks(second)
         assert asks(second)
     assert asks(second)

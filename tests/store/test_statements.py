@@ -394,8 +394,17 @@ def test_statements_of_catching_up(
     other = Store.open(synchronised_url)
     other_counter = StatementCounter(other)
     assert other_counter.count(lambda: other.changes_since(position)) == 2
-    # Providers to read again need a snapshot: the writers and records again, and rows.
+    # A record has all that is new of inventories, traits and aggregates that were replaced.
+    roost.catch_up()
     replace_inventories(roost, change=inventory_change("a", 2, *CLASSES))
+    replace_traits(roost, provider_uuid=uid("a"), traits={"HW_NIC_SRIOV"}, expected_generation=3)
+    replace_aggregates(
+        roost, provider_uuid=uid("a"), aggregates=[uid("rack")], expected_generation=4
+    )
+    assert other_counter.count(lambda: other.changes_since(position)) == 2
+    assert counter.count(roost.catch_up) == 1
+    # Providers to read again need a snapshot: the writers and records again, and rows.
+    replace_inventories(roost, change=inventory_change("a", 5, *CLASSES[:2]))
     assert other_counter.count(lambda: other.changes_since(position)) == 2 + 2 + 5
     other.dispose()
 

@@ -37,10 +37,11 @@ def replace_aggregates(
             # The write must conflict with one that deletes the provider: both write its row.
             tx.providers.touch([provider.id])
             tx.providers.announce_unmoved([provider])
+            tx.aggregates.replace(provider.id, aggregates)
         else:
             tx.providers.advance([(provider, 1)])
+            tx.tell_parts(provider, aggregates=tx.aggregates.replace(provider.id, aggregates))
             generation += 1
-        tx.aggregates.replace(provider.id, aggregates)
         return ProviderAggregates(generation=generation, aggregates=tuple(aggregates))
 
     if expected_generation is None:

@@ -47,7 +47,10 @@ def replace_inventories(roost: Roost, *, change: InventoryChange) -> ProviderInv
         tx.providers.advance([(provider, 1)])
         tx.classes.guard({name: class_ids[name] for name in after if name not in before})
         tx.inventories.delete(provider.id, [before[name].class_id for name in removed])
-        tx.inventories.put(provider.id, {class_ids[name]: after[name] for name in after})
+        by_id = {class_ids[name]: after[name] for name in after}
+        tx.inventories.put(provider.id, by_id)
+        if before.keys() == after.keys():
+            tx.tell_parts(provider, inventories=by_id)
         return ProviderInventories(
             generation=provider.generation + 1,
             inventories=after,
@@ -104,6 +107,7 @@ def update_inventory(
         check_class_ids(class_ids, before)
         tx.providers.advance([(provider, 1)])
         tx.inventories.put(provider.id, {class_ids[resource_class]: after})
+        tx.tell_parts(provider, inventories={class_ids[resource_class]: after})
         return ProviderInventories(
             generation=provider.generation + 1,
             inventories={resource_class: after},

@@ -125,6 +125,7 @@ def replace_traits(
             )
         tx.providers.advance([(provider, 1)])
         tx.traits.change(provider.id, added=after - before, removed=before - after)
+        tx.tell_parts(provider, traits=after)
         return ProviderTraits(generation=provider.generation + 1, traits=names, modified=tx.now)
 
     return write(roost, unit, providers={provider_uuid: expected_generation})

@@ -176,34 +176,24 @@ class Roost:
         self, unit: Callable[[Transaction], Result], *, may_write_at_once: bool = False
     ) -> Result:
         """Run a unit of work once; see `Store.attempt`."""
-        result = self.store.attempt(unit, may_write_at_once=may_write_at_once)
-        self._apply_own_changes_if_free()
-        return result
+        # The next reader applies what was written, together with all else that is new.
+        return self.store.attempt(unit, may_write_at_once=may_write_at_once)
 
     def write_at_once(self, claims: NewClaims, record: ChangeRecord) -> None:
         """Write claims of new consumers and commit them; see `Store.write_at_once`."""
         self.store.write_at_once(claims, record)
-        # The next batch is judged by the index.
-        self._apply_own_changes_if_free(patience_seconds=RECENT_SECONDS_MAX)
+        # The next batch is judged by the index. A thread that is catching up applies it as well.
+        if self._catch_up_lock.acquire(timeout=RECENT_SECONDS_MAX):
+            try:
+                self._apply_own_changes()
+            finally:
+                self._catch_up_lock.release()
 
     def run(
         self, unit: Callable[[Transaction], Result], *, retry_count: int = RETRY_COUNT_DEFAULT
     ) -> Result:
         """Run a unit of work in a transaction until it succeeds; see `Store.run`."""
-        result = self.store.run(unit, retry_count=retry_count)
-        self._apply_own_changes_if_free()
-        return result
-
-    def _apply_own_changes_if_free(self, patience_seconds: float = 0.0) -> None:
-        """Bring a write of this process into the index, unless that means waiting longer than this.
-
-        A thread that is catching up will apply it too, and so will the next one that reads.
-        """
-        if self._catch_up_lock.acquire(timeout=patience_seconds):
-            try:
-                self._apply_own_changes()
-            finally:
-                self._catch_up_lock.release()
+        return self.store.run(unit, retry_count=retry_count)
 
     # -----------------------------------------------------------------------------------------
     # Catching up
@@ -223,7 +213,6 @@ class Roost:
 
     def _read_feed(self) -> None:
         self._feed_read_at = time.monotonic()
-        self._apply_own_changes()
         index = self._index.live
         if index is not None:
             before = index.position

@@ -5,6 +5,7 @@ from itertools import islice
 
 import msgspec
 
+from roost.changes import ProviderParts
 from roost.model import EventKind, Value
 
 # The generation that the transaction which creates a provider saw: the provider had none.
@@ -32,7 +33,10 @@ class ChangeRecord(msgspec.Struct, omit_defaults=True, frozen=True, rename=_STOR
     # What an index needs.
     usage: list[tuple[int, int, int]] = []  # provider id, class id, difference
     generations: list[tuple[int, int]] = []  # provider id, its new generation
-    providers: list[int] = []  # ids of providers whose rows a reader must read again
+    # Ids of providers whose rows a reader must read again, but for those of which `parts` has all
+    # that changed. Releases that know no `parts` read all of them.
+    providers: list[int] = []
+    parts: list[ProviderParts] = []
     classes: list[int] = []  # ids of resource classes to read again
     traits: list[int] = []  # ids of traits to read again
     removed_writers: list[tuple[int, int]] = []  # writer id, the number of its last record
@@ -57,7 +61,14 @@ class ChangeRecord(msgspec.Struct, omit_defaults=True, frozen=True, rename=_STOR
     @property
     def is_self_contained(self) -> bool:
         """Whether a reader can apply the record without reading any row of the tables."""
-        return not (self.providers or self.classes or self.traits or self.removed_writers)
+        if self.classes or self.traits or self.removed_writers:
+            return False
+        return len(self.providers) == len(self.parts)
+
+    @property
+    def reread_providers(self) -> set[int]:
+        """The ids of providers of which `parts` says too little."""
+        return set(self.providers).difference([each.id for each in self.parts])
 
     @property
     def entry_count(self) -> int:
@@ -128,6 +139,7 @@ class ChangeRecordBuilder:
         self._deleted: list[tuple[int, str, str]] = []
         self._former_roots: dict[int, str] = {}
         self._seen_generations: dict[int, int] = {}
+        self._parts: dict[int, ProviderParts] = {}
         self._batch: ChangeRecord | None = None
 
     def claim_together(self, batch: ChangeRecord) -> None:
@@ -147,6 +159,10 @@ class ChangeRecordBuilder:
         self._providers |= ids
         if kind is not None:
             self._kinds.setdefault(kind, set()).update(ids)
+
+    def tell_parts(self, parts: ProviderParts) -> None:
+        """All that the transaction changes of a provider. Readers need not read it again."""
+        self._parts[parts.id] = parts
 
     def reread_classes(self, ids: Iterable[int]) -> None:
         self._classes.update(ids)
@@ -187,6 +203,7 @@ class ChangeRecordBuilder:
             ],
             generations=list(self._generations.items()),
             providers=sorted(self._providers),
+            parts=[each for each in self._parts.values() if each.id not in used],
             classes=sorted(self._classes),
             traits=sorted(self._traits),
             holds=self._holds,

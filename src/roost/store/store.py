@@ -316,9 +316,9 @@ class Store:
             return self._feed.changes_since(position)
 
     def has_shown_news(self, position: FeedPosition) -> bool:
-        """Whether siblings of the same service show that they wrote after a position.
+        """Whether this process, or a sibling of the same service, wrote after a position.
 
-        From memory that they share. They may have written without showing it yet.
+        From memory, which siblings share. They may have written without showing it yet.
         """
         return self._feed.has_shown_news(position)
 

@@ -1,7 +1,10 @@
 """`Transaction`: one write transaction, with an attribute for each kind of table."""
 
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
+from roost.changes import ProviderParts
+from roost.model import Inventory
 from roost.store.change_record import ChangeRecord
 from roost.store.feed.polling import read_new_records
 from roost.store.feed.positions import FeedPosition
@@ -10,9 +13,9 @@ from roost.store.tables.allocations import Allocations
 from roost.store.tables.catalog import Classes, TraitNames
 from roost.store.tables.consumers import Consumers
 from roost.store.tables.idempotency import IdempotencyKeys
-from roost.store.tables.inventories import Inventories
+from roost.store.tables.inventories import Inventories, numbers_of
 from roost.store.tables.new_claims import NewClaims, writes
-from roost.store.tables.providers import Providers
+from roost.store.tables.providers import Providers, ProviderState
 from roost.store.tables.session import Session
 from roost.store.tables.traits import Traits
 from roost.store.tables.trees import Trees
@@ -60,6 +63,29 @@ class Transaction(Session):
     @cached_property
     def idempotency_keys(self) -> IdempotencyKeys:
         return IdempotencyKeys(self)
+
+    def tell_parts(
+        self,
+        provider: ProviderState,
+        *,
+        traits: Iterable[int] | None = None,
+        aggregates: Iterable[str] | None = None,
+        inventories: Mapping[int, Inventory] | None = None,
+    ) -> None:
+        """Announce all that this transaction changes of a provider: what it has of these now.
+
+        It has advanced the provider by one, and has put inventories of classes that were there.
+        """
+        self.changes.tell_parts(
+            ProviderParts(
+                id=provider.id,
+                generation=provider.generation + 1,
+                modified=self.now_seconds,
+                traits=None if traits is None else sorted(traits),
+                aggregates=None if aggregates is None else list(aggregates),
+                inventories=None if inventories is None else numbers_of(inventories),
+            )
+        )
 
     def write_new_claims(self, claims: NewClaims, record: ChangeRecord) -> None:
         """Write claims of new consumers, and announce them by this record; and nothing else."""

@@ -4,10 +4,16 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from roost.changes import Changes
+from roost.changes import Changes, ProviderParts
 from roost.search.index.columns import Integers
 from roost.search.index.index import Index
-from roost.search.index.providers import IndexedProvider, column_capacity, providers_from
+from roost.search.index.providers import (
+    IndexedProvider,
+    clipped_capacity,
+    column_capacity,
+    providers_from,
+    with_parts,
+)
 
 # More changes of claims than this are applied with arrays.
 ONE_BY_ONE_MAX = 24
@@ -21,6 +27,8 @@ def advance(index: Index, changes: Changes) -> None:
     if changes.class_ids or changes.trait_ids:
         # A class may have been renamed, and summaries show its name.
         index.drop_all_summaries()
+    for parts in changes.parts:
+        _replace_parts(index, parts)
     if changes.provider_ids:
         fresh = providers_from(rows)
         moved = {
@@ -32,14 +40,7 @@ def advance(index: Index, changes: Changes) -> None:
     if len(changes.usage) + len(changes.generations) > ONE_BY_ONE_MAX:
         _apply_claims_at_once(index, changes)
     else:
-        for (provider_id, class_id), amount in changes.usage.items():
-            _add_usage(index, provider_id, class_id, amount)
-        for provider_id, generation in changes.generations.items():
-            row = index.row_of_id.get(provider_id)
-            if row is not None:
-                # Changes of several writers arrive in any order, and generations only grow.
-                generations = index.rows.own("generation")
-                generations[row] = max(generation, int(generations[row]))
+        _apply_claims_one_by_one(index, changes)
     index.compact()
 
 
@@ -54,9 +55,16 @@ def rows_touched(index: Index, changes: Changes) -> int:
         row = index.row_of_id.get(parent_id)
         if row is not None:
             roots.add(int(index.rows.root[row]))
+    for part in changes.parts:
+        # Otherwise only its own row is changed.
+        if part.traits is not None or part.aggregates is not None:
+            row = index.row_of_id.get(part.id)
+            if row is not None:
+                roots.add(int(index.rows.root[row]))
     in_trees = sum(len(index.tree_rows(root)) for root in roots)
     names = len(changes.class_ids) + len(changes.trait_ids)
     touched = len(changes.usage) + len(changes.generations) + len(changes.provider_ids) + names
+    touched += len(changes.parts)
     # Compacting looks at every row.
     compacted = index.rows.count if in_trees and index.is_sparse(in_trees) else 0
     return touched + in_trees + compacted
@@ -68,24 +76,83 @@ def is_next(index: Index, sums: Changes) -> bool:
     Each change moves a generation by one, and a batch of claims by one for each of them. So a
     larger step means that the index has not yet seen the change of another writer.
     """
-    rows = index.row_of_id
-    return all(
-        provider_id not in rows or int(index.rows.generation[rows[provider_id]]) == generation - 1
-        for provider_id, generation in sums.first_generations.items()
+    generations = index.rows.generation
+    for provider_id, generation in sums.first_generations.items():
+        row = index.row_of_id.get(provider_id)
+        if row is not None and generations.item(row) != generation - 1:
+            return False
+    return all(_knows(index, each) for each in sums.parts)
+
+
+def _knows(index: Index, parts: ProviderParts) -> bool:
+    """Whether the index has all that these parts of a provider refer to."""
+    row = index.row_of_id.get(parts.id)
+    if row is None:
+        return False
+    classes, traits = index.row_classes(row), index.traits.names
+    return all(each[0] in classes for each in parts.inventories or ()) and all(
+        each in traits for each in parts.traits or ()
     )
 
 
-def _add_usage(index: Index, provider_id: int, class_id: int, amount: int) -> None:
-    row = index.row_of_id.get(provider_id)
-    column = index.columns.get(class_id)
-    if row is None or column is None:
+def _replace_parts(index: Index, parts: ProviderParts) -> None:
+    row = index.row_of_id.get(parts.id)
+    if row is None:
         return
-    position = column.position(row)
-    # Without an inventory there is no usage to show; one that is created later is read from the
-    # tables with its usage.
-    if position is not None:
-        column.own("used")[position] += amount
-        index.tree_changed(row)
+    if parts.traits is not None or parts.aggregates is not None:
+        traits = index.row_traits(row) if parts.traits is None else tuple(parts.traits)
+        if index.shares(index.row_traits(row)) or index.shares(traits):
+            # It shares with other trees from now on, or no longer.
+            provider = with_parts(index.provider(row), parts)
+            _rewrite_trees(index, [provider.id], {provider.id: provider})
+            return
+    index.tree_changed(row)
+    if parts.traits is not None:
+        index.set_traits(row, tuple(parts.traits))
+    if parts.aggregates is not None:
+        index.set_aggregates(row, tuple(parts.aggregates))
+    index.rows.own("generation")[row] = parts.generation
+    index.rows.own("modified")[row] = parts.modified
+    for class_id, total, reserved, low, high, step, ratio in parts.inventories or ():
+        index.columns[class_id].update(
+            row,
+            {
+                "total": total,
+                "reserved": reserved,
+                "min_unit": low,
+                "max_unit": high,
+                "step_size": step,
+                "allocation_ratio": ratio,
+                "modified": parts.modified,
+                "capacity": clipped_capacity(total, reserved, ratio),
+            },
+        )
+
+
+def _apply_claims_one_by_one(index: Index, changes: Changes) -> None:
+    """Add usage and set generations: for a few, numpy takes longer to begin than to do it."""
+    row_of, roots = index.row_of_id.get, index.rows.root
+    changed: set[int] = set()
+    for (provider_id, class_id), amount in changes.usage.items():
+        row = row_of(provider_id)
+        column = index.columns.get(class_id)
+        if row is None or column is None:
+            continue
+        position = column.position(row)
+        # Without an inventory there is no usage to show; one that is created later is read from the
+        # tables with its usage.
+        if position is not None:
+            column.own("used")[position] += amount
+            changed.add(roots.item(row))
+    if changed:
+        index.trees_changed(list(changed))
+    if changes.generations:
+        generations = index.rows.own("generation")
+        for provider_id, generation in changes.generations.items():
+            row = row_of(provider_id)
+            # Changes of several writers arrive in any order, and generations only grow.
+            if row is not None and generations.item(row) < generation:
+                generations[row] = generation
 
 
 def _apply_claims_at_once(index: Index, changes: Changes) -> None:

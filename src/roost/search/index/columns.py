@@ -1,6 +1,7 @@
 """What the index is made of: growing columns of numbers, and tables of interned sets."""
 
 from array import array
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from math import lcm
@@ -70,6 +71,15 @@ class UnitLimits(NamedTuple):
         """Whether an amount is within the units of every inventory."""
         return self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
 
+    def include(self, min_unit: int, max_unit: int, step_size: int) -> bool:
+        """Whether an inventory with these units makes no difference."""
+        return (
+            min_unit <= self.min_unit
+            and max_unit >= self.max_unit
+            and step_size > 0
+            and self.step_size % step_size == 0
+        )
+
     def also(self, values: Mapping[str, Any]) -> "UnitLimits":
         """The limits with those of more inventories."""
         steps = np.unique(values["step_size"]).tolist()
@@ -122,20 +132,20 @@ class ClassColumn(Columns):
     def update(self, row: int, values: Mapping[str, Any]) -> None:
         """Replace what is known of the inventory that the provider in `row` has."""
         position = self.position(row)
-        changed = [name for name, value in values.items() if getattr(self, name)[position] != value]
         # Most reports of a compute node change nothing, or little.
-        for name in changed:
-            self.own(name)[position] = values[name]
-        if changed:
+        for name, value in values.items():
+            if getattr(self, name).item(position) != value:
+                self.own(name)[position] = value
+        units = values["min_unit"], values["max_unit"], values["step_size"]
+        if not self.units.include(*units):
             self.units = self.units.also(values)
 
     def position(self, row: int) -> int | None:
         """The position of the inventory of the provider in `row`."""
-        # With a number of another type, numpy would convert the whole column first.
-        found = int(self.row[: self.count].searchsorted(np.int32(row)))
-        if found < self.count and self.row[found] == row:
-            return found
-        return None
+        rows = memoryview(self.row)  # type: ignore[arg-type]
+        # numpy takes longer to begin than this to find it.
+        found = bisect_left(rows, row, 0, self.count)
+        return found if found < self.count and rows[found] == row else None
 
     def positions(self, rows: Sequence[int]) -> tuple[Integers, Mask]:
         """The positions of the inventories of the providers in these rows, and which have one."""

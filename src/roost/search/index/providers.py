@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from roost.changes import Rows
+from roost.changes import ProviderParts, Rows
 from roost.model import Inventory, capacity
 from roost.search.index.columns import CAPACITY_MAX
 
@@ -38,7 +38,12 @@ class IndexedProvider(NamedTuple):
 
 
 def column_capacity(inventory: IndexedInventory) -> int:
-    exact = capacity(inventory.total, inventory.reserved, inventory.allocation_ratio)
+    return clipped_capacity(inventory.total, inventory.reserved, inventory.allocation_ratio)
+
+
+def clipped_capacity(total: int, reserved: int, allocation_ratio: float) -> int:
+    """A capacity as a column has it."""
+    exact = capacity(total, reserved, allocation_ratio)
     # Never negative: in a column that marks the inventories of removed rows.
     return min(max(exact, 0), CAPACITY_MAX)
 
@@ -125,6 +130,26 @@ def rows_from(providers: Iterable[IndexedProvider]) -> Rows:
         ],
         traits=[(each.id, trait) for each in providers for trait in each.traits],
         aggregates=[(each.id, aggregate) for each in providers for aggregate in each.aggregates],
+    )
+
+
+def with_parts(provider: IndexedProvider, parts: ProviderParts) -> IndexedProvider:
+    """The provider after these parts of it were replaced. What is used of it stays."""
+    inventories = provider.inventories
+    if parts.inventories is not None:
+        new = {numbers[0]: numbers for numbers in parts.inventories}
+        inventories = tuple(
+            IndexedInventory(*new[each.class_id], modified=parts.modified, used=each.used)
+            if each.class_id in new
+            else each
+            for each in inventories
+        )
+    return provider._replace(
+        generation=parts.generation,
+        modified=parts.modified,
+        traits=provider.traits if parts.traits is None else tuple(parts.traits),
+        aggregates=provider.aggregates if parts.aggregates is None else tuple(parts.aggregates),
+        inventories=inventories,
     )
 
 

@@ -1,13 +1,13 @@
 """The reading side of the change feed: everything, and what changed since a position."""
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from oslo_db import exception as driver  # type: ignore[import-untyped]
 from sqlalchemy import Connection
 from sqlalchemy import exc as sql
 
-from roost.changes import Changes, HoldRow, Rows
+from roost.changes import Changes, HoldRow, ProviderParts, Rows
 from roost.errors import Unavailable
 from roost.progress import SILENT, Progress
 from roost.store.change_record import ChangeRecord, decode_known
@@ -138,8 +138,13 @@ class Feed:
         return answer
 
     def has_shown_news(self, position: FeedPosition) -> bool:
-        """Whether siblings of the same service show that they wrote after a position."""
-        return self._shared is not None and self._shared.has_news(position)
+        """Whether this process, or a sibling of the same service, wrote after a position."""
+        if self._shared is not None:
+            return self._shared.has_news(position)
+        return any(
+            each.id is not None and each.sequence > position.get(each.id, 0)
+            for each in self._own_writers
+        )
 
     def own_changes(self, position: FeedPosition) -> Iterator[tuple[FeedPosition, Changes]]:
         """The next change of each of its writers that this process itself committed, from memory.
@@ -216,13 +221,14 @@ def _catch_up(
 def _combine(connection: Connection, records: Iterable[ChangeRecord]) -> Changes:
     records = list(records)
     sums = _add_up(records)
-    providers = frozenset(id for record in records for id in record.providers)
+    providers = frozenset(id for record in records for id in record.reread_providers)
     classes = frozenset(id for record in records for id in record.classes)
     traits = frozenset(id for record in records for id in record.traits)
     return Changes(
         # The rows of a provider that is read again include its differences.
         usage={key: each for key, each in sums.usage.items() if key[0] not in providers},
         generations={id: each for id, each in sums.generations.items() if id not in providers},
+        parts=[each for each in sums.parts if each.id not in providers],
         provider_ids=providers,
         class_ids=classes,
         trait_ids=traits,
@@ -238,7 +244,9 @@ def _add_up(records: Iterable[ChangeRecord]) -> Changes:
     usage: dict[tuple[int, int], int] = {}
     holds: list[HoldRow] = []
     ended_holds: list[str] = []
+    parts: list[ProviderParts] = []
     for record in records:
+        parts += record.parts
         holds += record.holds
         ended_holds += record.ended_holds
         for provider, generation in record.generations:
@@ -251,6 +259,16 @@ def _add_up(records: Iterable[ChangeRecord]) -> Changes:
         usage={key: each for key, each in usage.items() if each},
         generations=generations,
         first_generations=first_generations,
+        parts=_in_sequence(parts),
         holds=holds,
         ended_holds=ended_holds,
     )
+
+
+def _in_sequence(parts: Iterable[ProviderParts]) -> Sequence[ProviderParts]:
+    """What replacements come to, for each provider, in the order of its generations."""
+    sums: dict[int, ProviderParts] = {}
+    for each in sorted(parts, key=lambda each: each.generation):
+        before = sums.get(each.id)
+        sums[each.id] = each if before is None else before.then(each)
+    return list(sums.values())

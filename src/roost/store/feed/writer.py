@@ -98,7 +98,7 @@ class Writer:
         self._shared: SharedPositions | None = None
         self._shown: SharedWriter | None = None
         self._writes_from = 0.0  # when it may write, by the monotonic clock
-        self._sequence = 0
+        self.sequence = 0  # the number of its last record
         self.id: int | None = None  # None while not registered
         self.records = RememberedRecords()
         self.last_deletion = 0  # the number of the newest record that deletes a provider
@@ -147,7 +147,7 @@ class Writer:
             self._writes_from = time.monotonic() + REGISTERED_SECONDS
         if self._shown is not None:
             self._shown.enter(writer_id, sequence)
-        self._sequence = sequence
+        self.sequence = sequence
         self.last_deletion = 0
         self.id = writer_id
 
@@ -168,7 +168,7 @@ class Writer:
             return
         try:
             # The number in memory is newer than the answer.
-            if self.id is not None and not 0 <= answer.get(self.id, -1) <= self._sequence:
+            if self.id is not None and not 0 <= answer.get(self.id, -1) <= self.sequence:
                 self.forget()
                 if self._shown is not None:
                     self._shown.clear()
@@ -181,7 +181,7 @@ class Writer:
             writer_id, self.id = self.id, None
             if writer_id is not None:
                 with self._database.write() as connection:
-                    end_writer(connection, writer_id, self._sequence)
+                    end_writer(connection, writer_id, self.sequence)
                     connection.commit()
 
     def check(self) -> None:
@@ -194,7 +194,7 @@ class Writer:
     def commit(self, connection: Connection, record: ChangeRecord) -> None:
         """Record the change and COMMIT, in the order of the sequence numbers of this process."""
         with self._commit_lock:
-            sequence = self._sequence + 1
+            sequence = self.sequence + 1
             writer_id = self.id
             if writer_id is None:
                 raise LostRace("the row of this writer is missing")
@@ -215,7 +215,7 @@ class Writer:
         holds such locks may be about to commit.
         """
         with self._commit_lock:
-            sequence = self._sequence + 1
+            sequence = self.sequence + 1
             writer_id = self.id
             if writer_id is None:
                 raise LostRace("the row of this writer is missing")
@@ -228,7 +228,7 @@ class Writer:
             self._trim(writer_id, sequence)
 
     def _note(self, writer_id: int, sequence: int, record: ChangeRecord) -> None:
-        self._sequence = sequence
+        self.sequence = sequence
         self.records.keep(writer_id, sequence, record)
         if record.deleted:
             self.last_deletion = sequence
@@ -273,7 +273,7 @@ class Writer:
         other = self.companion
         if other is None or other.id is None:
             return record
-        return msgspec.structs.replace(record, after=(other.id, other._sequence))
+        return msgspec.structs.replace(record, after=(other.id, other.sequence))
 
     def _is_lost(self, error: Exception, writer_id: int, sequence: int) -> bool:
         """Whether the row of this writer, and not the rows of the claim, made it fail."""

@@ -4,7 +4,7 @@ Its row keeps the spelling in which it was first named. Two spellings of one UUI
 unless the database considers them equal. To searches they are one aggregate.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import bindparam, delete, insert, select
 
@@ -28,43 +28,47 @@ class Aggregates:
         self._session = session
         self._execute = session.execute
 
-    def replace(self, provider_id: int, uuids: Sequence[str]) -> None:
-        """Make the provider a member of these aggregates and of no others."""
-        ids = self._ids(uuids)
+    def replace(self, provider_id: int, uuids: Sequence[str]) -> Sequence[str]:
+        """Make the provider a member of these aggregates and of no others.
+
+        Gives back how they are stored, in the order in which they were first named.
+        """
+        stored = self._stored(uuids)
         # Two statements. Finding out what differs would take a third.
         session = self._session
         session.write(_DELETE, {"provider": provider_id})
         rows = [
             {"resource_provider_id": provider_id, "aggregate_id": id, "created_at": session.now}
-            for id in sorted(ids)
+            for id in sorted(stored)
         ]
         session.insert(_INSERT, rows)
-        self._session.changes.reread_providers([provider_id], EventKind.AGGREGATES)
+        session.changes.reread_providers([provider_id], EventKind.AGGREGATES)
+        return [stored[id] for id in sorted(stored)]
 
-    def _ids(self, uuids: Sequence[str]) -> set[int]:
-        """The ids of these aggregates. New ones are added in the order of `uuids`."""
+    def _stored(self, uuids: Sequence[str]) -> Mapping[int, str]:
+        """How these aggregates are stored, by id. New ones are added in the order of `uuids`."""
         named: dict[str, str] = {}
         for uuid in uuids:
             named.setdefault(self._session.key(uuid), uuid)
-        cached = {
-            key: id for key in named if (id := self._session.id_cache.get(_KIND, key)) is not None
-        }
+        cache = self._session.id_cache
+        cached = [found for key in named if (found := cache.get_stored(_KIND, key)) is not None]
         if len(cached) == len(named):
-            return set(cached.values())
+            return dict(cached)
         known = self._known(uuids)
-        for key, id in known.items():
-            self._session.id_cache.put(_KIND, key, id)
+        for key, (id, uuid) in known.items():
+            cache.put_stored(_KIND, key, id, uuid)
         unknown = [uuid for key, uuid in named.items() if key not in known]
         if unknown:
             rows = [{"uuid": uuid, "created_at": self._session.now} for uuid in unknown]
             self._execute(insert(placement_aggregates), rows)
             known = self._known(uuids)
-        return set(known.values())
+        return dict(known.values())
 
-    def _known(self, uuids: Sequence[str]) -> dict[str, int]:
+    def _known(self, uuids: Sequence[str]) -> dict[str, tuple[int, str]]:
+        """Id and stored spelling of those that exist, by what is the same for the database."""
         table = placement_aggregates
         return {
-            self._session.key(row.uuid): row.id
+            self._session.key(row.uuid): (row.id, row.uuid)
             for some in chunks(uuids)
             for row in self._execute(select(table.c.id, table.c.uuid).where(table.c.uuid.in_(some)))
         }

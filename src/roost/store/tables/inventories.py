@@ -15,6 +15,7 @@ from sqlalchemy import (
     select,
 )
 
+from roost.changes import InventoryNumbers
 from roost.claims import InventoryState
 from roost.model import EventKind, Inventory
 from roost.store.connection.statements import PreparedDelete, PreparedInsert, chunks
@@ -89,6 +90,22 @@ class Inventories:
             return inventory
         ratio = float(f"{inventory.allocation_ratio:.6g}")
         return msgspec.structs.replace(inventory, allocation_ratio=ratio)
+
+
+def numbers_of(inventories: Mapping[int, Inventory]) -> list[InventoryNumbers]:
+    """What readers need to know of inventories, which are given by class id."""
+    return [
+        (
+            class_id,
+            each.total,
+            each.reserved,
+            each.min_unit,
+            each.max_unit,
+            each.step_size,
+            each.allocation_ratio,
+        )
+        for class_id, each in inventories.items()
+    ]
 
 
 _NUMBERS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")

@@ -32,6 +32,8 @@ class IdCache:
 
     def __init__(self) -> None:
         self._ids: dict[tuple[str, str], int] = {}
+        # Of names that are stored in a spelling of their own.
+        self._stored: dict[tuple[str, str], tuple[int, str]] = {}
 
     def get(self, kind: str, name: str) -> int | None:
         return self._ids.get((kind, name))
@@ -40,6 +42,15 @@ class IdCache:
         if len(self._ids) >= CACHED_IDS_MAX:
             self._ids.clear()
         self._ids[kind, name] = id
+
+    def get_stored(self, kind: str, name: str) -> tuple[int, str] | None:
+        """The id of a name, and how it is stored."""
+        return self._stored.get((kind, name))
+
+    def put_stored(self, kind: str, name: str, id: int, stored: str) -> None:
+        if len(self._stored) >= CACHED_IDS_MAX:
+            self._stored.clear()
+        self._stored[kind, name] = id, stored
 
 
 class Session:
@@ -54,6 +65,11 @@ class Session:
         self.is_mysql = self.dialect.name == "mysql"
         self.ignores_case = ignores_case
         self.now = current_time(self.dialect.name)
+
+    @property
+    def now_seconds(self) -> float:
+        """The time of the write, as the index has it when it reads the tables."""
+        return self.now.replace(tzinfo=UTC).timestamp()
 
     @property
     def connection(self) -> Connection:
