@@ -401,11 +401,13 @@ def test_statements_of_catching_up(
     replace_aggregates(
         roost, provider_uuid=uid("a"), aggregates=[uid("rack")], expected_generation=4
     )
-    assert other_counter.count(lambda: other.changes_since(position)) == 2
+    # One read more, because they are by the other writer of the process.
+    more = 0 if synchronised_url.startswith("sqlite") else 1
+    assert other_counter.count(lambda: other.changes_since(position)) == 2 + more
     assert counter.count(roost.catch_up) == 1
     # Providers to read again need a snapshot: the writers and records again, and rows.
-    replace_inventories(roost, change=inventory_change("a", 5, *CLASSES[:2]))
-    assert other_counter.count(lambda: other.changes_since(position)) == 2 + 2 + 5
+    replace_inventories(roost, change=inventory_change("a", 5, *CLASSES, "PGPU"))
+    assert other_counter.count(lambda: other.changes_since(position)) == 2 + more + 2 + 5
     other.dispose()
 
 

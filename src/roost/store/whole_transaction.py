@@ -7,6 +7,7 @@ with it the transaction as a whole.
 Not for SQLite, where there is no round trip to save.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from sqlalchemy import Dialect
 
 from roost.store.change_record import Announcement
 from roost.store.connection.driver_errors import GUARD_FAILED, WRITER_LOST
-from roost.store.connection.statements import Write
+from roost.store.connection.statements import BLOCK_END, Write
 
 
 def whole_transaction(
@@ -27,23 +28,22 @@ def whole_transaction(
 
 
 def _record(announcement: Announcement) -> Write:
-    writer, sequence = announcement.writer_id, announcement.sequence
     return Write(
-        "INSERT INTO roost_changes (writer_id, sequence, record) "
-        f"VALUES ({writer}, {sequence}, %s)",
-        (announcement.record,),
+        "INSERT INTO roost_changes (writer_id, sequence, record) VALUES (%s, %s, %s)",
+        (announcement.writer_id, announcement.sequence, announcement.record),
     )
 
 
 # ---------------------------------------------------------------------------------------------
 # MariaDB and MySQL: a statement after one that failed is not executed.
 
-_MYSQL_ANNOUNCE = """UPDATE roost_writers SET sequence = {after}, updated_at = UTC_TIMESTAMP()
-WHERE id = {writer} AND sequence = {before}"""
+# The texts are the same each time, so that a server can keep them (`past_engine.py`).
+_MYSQL_ANNOUNCE = """UPDATE roost_writers SET sequence = %s, updated_at = UTC_TIMESTAMP()
+WHERE id = %s AND sequence = %s"""
 
 # The statements of a text are answered one by one, and a client wakes up for each answer. A block,
 # which MySQL does not have, is one statement with one answer.
-_MARIADB_BEGIN, _MARIADB_END = "BEGIN NOT ATOMIC START TRANSACTION", "END"
+_MARIADB_BEGIN = "BEGIN NOT ATOMIC START TRANSACTION"
 _MARIADB_GUARD = (
     "IF ROW_COUNT() <> {count} THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '{text}'; END IF"
 )
@@ -55,10 +55,7 @@ _MYSQL_GUARD = "SET @guard = IF(ROW_COUNT() = {count}, 1, (SELECT 1 UNION ALL SE
 
 def _mysql(dialect: Any, writes: Sequence[Write], announcement: Announcement) -> list[Write]:
     has_blocks = dialect.is_mariadb
-    sequence = announcement.sequence
-    announce = _MYSQL_ANNOUNCE.format(
-        writer=announcement.writer_id, before=sequence - 1, after=sequence
-    )
+    writer, sequence = announcement.writer_id, announcement.sequence
     found = [Write(_MARIADB_BEGIN if has_blocks else _MYSQL_BEGIN)]
     for write in writes:
         found.append(write)
@@ -66,15 +63,16 @@ def _mysql(dialect: Any, writes: Sequence[Write], announcement: Announcement) ->
             found.append(_mysql_guard(has_blocks, write.expected, GUARD_FAILED))
     found += [
         _record(announcement),
-        Write(announce),
+        Write(_MYSQL_ANNOUNCE, (sequence, writer, sequence - 1)),
         _mysql_guard(has_blocks, 1, WRITER_LOST),
         Write("COMMIT"),
     ]
     if has_blocks:
-        found.append(Write(_MARIADB_END))
+        found.append(Write(BLOCK_END))
     return found
 
 
+@functools.cache
 def _mysql_guard(has_blocks: bool, count: int, text: str) -> Write:
     guard = _MARIADB_GUARD if has_blocks else _MYSQL_GUARD
     return Write(guard.format(count=count, text=text))
