@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from roost.model import ProviderAggregates
 from roost.operations.optimistic import write, write_from_tables
-from roost.operations.state_readers import StateReader
+from roost.operations.state_readers import Needs, StateReader
 from roost.service.service import Roost
 from roost.store.transaction import Transaction
 
@@ -47,4 +47,4 @@ def replace_aggregates(
     if expected_generation is None:
         # No generation moves, so nothing would verify a decision from the index.
         return write_from_tables(roost, unit)
-    return write(roost, unit, providers={provider_uuid: expected_generation})
+    return write(roost, unit, providers={provider_uuid: expected_generation}, needs=Needs.NOTHING)

@@ -11,7 +11,7 @@ from roost.model import (
     ProviderInventories,
 )
 from roost.operations.optimistic import write
-from roost.operations.state_readers import StateReader, check_class_ids
+from roost.operations.state_readers import Needs, StateReader, check_class_ids
 from roost.search.index.providers import inventory_of, moment
 from roost.service.service import Roost
 from roost.store.transaction import Transaction
@@ -57,7 +57,12 @@ def replace_inventories(roost: Roost, *, change: InventoryChange) -> ProviderInv
             modified=tx.now if after else None,
         )
 
-    return write(roost, unit, providers={change.provider_uuid: change.expected_generation})
+    return write(
+        roost,
+        unit,
+        providers={change.provider_uuid: change.expected_generation},
+        needs=Needs.INVENTORIES,
+    )
 
 
 def add_inventory(
@@ -114,7 +119,9 @@ def update_inventory(
             modified=tx.now,
         )
 
-    return write(roost, unit, providers={provider_uuid: expected_generation})
+    return write(
+        roost, unit, providers={provider_uuid: expected_generation}, needs=Needs.INVENTORIES
+    )
 
 
 def delete_inventories(

@@ -26,6 +26,7 @@ from roost.operations.state_readers import (
     IndexReader,
     IndexSnapshot,
     LockedIndexReader,
+    Needs,
     SnapshotInsufficient,
     StateReader,
     TableReader,
@@ -56,12 +57,16 @@ def write(
     unit: Unit[Result],
     *,
     providers: Generations,
+    needs: Needs = Needs.ALL,
     retry_count: int = RETRY_COUNT_DEFAULT,
 ) -> Result:
-    """Run a unit of work that moves the generation of every provider it decides on."""
+    """Run a unit of work that moves the generation of every provider it decides on.
+
+    `needs` is what it may read of them.
+    """
     with roost.contention.queue(providers):
         for strategy in _index_strategies(roost, providers):
-            snapshot = _recent_snapshot(roost, providers, allow_stale=not strategy.locks)
+            snapshot = _recent_snapshot(roost, providers, needs, allow_stale=not strategy.locks)
             if snapshot is None:
                 break
             try:
@@ -115,17 +120,19 @@ def _decided_by(
 
 
 def _recent_snapshot(
-    roost: Roost, providers: Generations, *, allow_stale: bool
+    roost: Roost, providers: Generations, needs: Needs, *, allow_stale: bool
 ) -> IndexSnapshot | None:
     """What the index contains of these providers; None where only the tables can tell."""
     # If the client saw the very generations that the index has, the index is not behind.
     if allow_stale and None not in providers.values():
-        snapshot = _snapshot(roost, providers, allow_stale=True)
+        snapshot = _snapshot(roost, providers, needs, allow_stale=True)
         if snapshot is not None:
             return snapshot
-    return _snapshot(roost, providers, allow_stale=False)
+    return _snapshot(roost, providers, needs, allow_stale=False)
 
 
-def _snapshot(roost: Roost, providers: Generations, *, allow_stale: bool) -> IndexSnapshot | None:
+def _snapshot(
+    roost: Roost, providers: Generations, needs: Needs, *, allow_stale: bool
+) -> IndexSnapshot | None:
     with roost.recent_index(allow_stale=allow_stale) as index:
-        return None if index is None else take_snapshot(index, providers)
+        return None if index is None else take_snapshot(index, providers, needs)

@@ -8,6 +8,7 @@ too little.
 """
 
 import abc
+import enum
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
@@ -136,7 +137,18 @@ class IndexSnapshot(Value, frozen=True, kw_only=True):
     trait_ids: Mapping[str, int]
 
 
-def take_snapshot(index: Index, generations: Mapping[str, int | None]) -> IndexSnapshot | None:
+class Needs(enum.Flag):
+    """What a unit of work may read of a provider besides its generation."""
+
+    NOTHING = 0
+    INVENTORIES = enum.auto()
+    TRAITS = enum.auto()
+    ALL = INVENTORIES | TRAITS
+
+
+def take_snapshot(
+    index: Index, generations: Mapping[str, int | None], needs: Needs = Needs.ALL
+) -> IndexSnapshot | None:
     """What the index contains of these providers, and nothing of the index itself.
 
     `generations` are by provider UUID; None for a client that does not name one. The result is
@@ -148,7 +160,7 @@ def take_snapshot(index: Index, generations: Mapping[str, int | None]) -> IndexS
         row = index.row_of_uuid.get(uuid)
         if row is None or generation not in (None, int(index.rows.generation[row])):
             return None
-        providers[uuid] = _provider_snapshot(index, row)
+        providers[uuid] = _provider_snapshot(index, row, needs)
     if not providers:
         return None
     return IndexSnapshot(
@@ -159,17 +171,18 @@ def take_snapshot(index: Index, generations: Mapping[str, int | None]) -> IndexS
     )
 
 
-def _provider_snapshot(index: Index, row: int) -> ProviderSnapshot:
+def _provider_snapshot(index: Index, row: int, needs: Needs) -> ProviderSnapshot:
     generation = int(index.rows.generation[row])
+    inventories = index.inventories(row) if Needs.INVENTORIES in needs else ()
     return ProviderSnapshot(
         state=ProviderState(id=index.ids[row], uuid=index.uuids[row], generation=generation),
         inventories={
             index.classes.names[each.class_id]: InventoryState(
                 class_id=each.class_id, inventory=inventory_of(each), used=each.used
             )
-            for each in index.inventories(row)
+            for each in inventories
         },
-        traits=frozenset(index.row_traits(row)),
+        traits=frozenset(index.row_traits(row) if Needs.TRAITS in needs else ()),
     )
 
 

@@ -8,7 +8,7 @@ import os_traits  # type: ignore[import-untyped]
 from roost.errors import StandardName, TraitNotFound
 from roost.model import NamedValue, ProviderTraits
 from roost.operations.optimistic import Unchanged, write
-from roost.operations.state_readers import StateReader
+from roost.operations.state_readers import Needs, StateReader
 from roost.search.index.index import Index
 from roost.search.index.providers import moment
 from roost.service.service import Roost
@@ -128,7 +128,7 @@ def replace_traits(
         tx.tell_parts(provider, traits=after)
         return ProviderTraits(generation=provider.generation + 1, traits=names, modified=tx.now)
 
-    return write(roost, unit, providers={provider_uuid: expected_generation})
+    return write(roost, unit, providers={provider_uuid: expected_generation}, needs=Needs.TRAITS)
 
 
 def _read_if_unchanged(

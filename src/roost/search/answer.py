@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from roost.model import Candidate, ProviderSummary, Resources, capacity
+from roost.model import Candidate, ProviderSummary, Resources
 from roost.query import CandidateQuery, Cursor
 from roost.search.budget import Budget
 from roost.search.candidate_text import SEPARATOR, CandidateText, ShapedText, Templates
@@ -330,10 +330,8 @@ def summary(index: Index, row: int) -> ProviderSummary:
         root_uuid=index.root_uuid(row),
         traits=index.trait_names(row),
         resources={
-            index.classes.names[inventory.class_id]: (
-                capacity(inventory.total, inventory.reserved, inventory.allocation_ratio),
-                inventory.used,
-            )
-            for inventory in index.inventories(row)
+            index.classes.names[class_id]: amounts
+            for class_id in index.row_classes(row)
+            if (amounts := index.capacity_and_usage(class_id, row)) is not None
         },
     )

@@ -1,5 +1,6 @@
 """The WSGI environment of a request that arrives over ASGI."""
 
+import functools
 import sys
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -7,6 +8,9 @@ from urllib.parse import unquote_to_bytes
 from roost.api.http.messages import Environ
 
 Scope = dict[str, Any]
+
+# Of names of headers. Clients can invent any number of others.
+CACHED_LENGTH_MAX = 64
 
 _SAME_FOR_ALL: Environ = {
     "SCRIPT_NAME": "",
@@ -42,7 +46,7 @@ def make_environ(scope: Scope) -> Environ:
     for name, value in scope["headers"]:
         if b"_" in name:
             continue
-        key = _KEYS.get(name) or _key(name)
+        key = _key_of(name) if len(name) <= CACHED_LENGTH_MAX else _key(name)
         # What is not ASCII means nothing to roost, and must not be cut into something that does.
         text = value.decode("ascii") if value.isascii() else ""
         if key not in environ:
@@ -60,13 +64,5 @@ def _key(header: bytes) -> str:
     return key if key in _UNREPEATED else f"HTTP_{key}"
 
 
-# The headers that most requests have. Clients can invent any number of others.
-_KEYS = {
-    name: _key(name)
-    for name in (
-        *(b"accept", b"accept-encoding", b"connection", b"content-length", b"content-type"),
-        *(b"host", b"openstack-api-version", b"user-agent", b"x-auth-token"),
-        *(b"x-openstack-request-id", b"x-service-token", b"x-forwarded-for"),
-        *(b"x-forwarded-host", b"x-forwarded-proto"),
-    )
-}
+# Most requests have the same headers.
+_key_of = functools.lru_cache(256)(_key)

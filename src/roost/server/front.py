@@ -53,6 +53,11 @@ SWITCH_SECONDS = 0.0005
 _TOKENS = ("HTTP_X_AUTH_TOKEN", "HTTP_X_STORAGE_TOKEN")
 
 
+# Annotations of functions within functions are evaluated for each request.
+Body = bytes | Receive
+MaybeStream = Stream | None
+
+
 class Front:
     """What a worker process serves with its `HttpServer`, until `stopping` is set."""
 
@@ -124,7 +129,7 @@ class _Running:
         if not (comes_at_once(environ) and self._reads_body(environ, path)):
             return False
 
-        def take(body: bytes | Receive) -> None:
+        def take(body: Body) -> None:
             # Whoever calls it may not care whether it fails.
             try:
                 if isinstance(body, bytes):
@@ -242,7 +247,7 @@ class _Running:
         call = WsgiCall(request.environ, self._room)
         done: asyncio.Future[Stream | None] = self._loop.create_future()
 
-        def then(stream: Stream | None) -> None:
+        def then(stream: MaybeStream) -> None:
             if stream is None and call.waiting is None and call.is_short:
                 self._send_at_once(call, request.send)
                 self._finished.add(done)

@@ -12,7 +12,7 @@ import math
 import random
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from threading import Lock
 
 # How long a provider counts as contended after a lost race.
@@ -94,14 +94,18 @@ class Contention:
     def includes_any(self, provider_uuids: Iterable[str]) -> bool:
         return bool(self._contended(provider_uuids))
 
-    @contextmanager
-    def queue(self, provider_uuids: Iterable[str]) -> Iterator[None]:
+    def queue(self, provider_uuids: Iterable[str]) -> AbstractContextManager[None]:
         """Let writers of the same contended providers take turns.
 
         Without the queue they would wait for each other in the database, each with a connection
         and an open transaction, and most of them would then find their reads stale.
         """
-        numbers = {hash(uuid) % len(self._queues) for uuid in self._contended(provider_uuids)}
+        contended = self._contended(provider_uuids)
+        return self._queue(contended) if contended else nullcontext()
+
+    @contextmanager
+    def _queue(self, contended: Iterable[str]) -> Iterator[None]:
+        numbers = {hash(uuid) % len(self._queues) for uuid in contended}
         with ExitStack() as held:
             # Every thread takes queues in ascending order, so no two threads can deadlock.
             for number in sorted(numbers):

@@ -28,6 +28,10 @@ from roost.observe import logs, metrics
 from roost.quoting import quote
 
 # Operators set the level of this logger by name, so the name does not follow the module.
+# Annotations of functions within functions are evaluated for each request, and these take long.
+Headers = list[tuple[str, str]]
+Write = Callable[[bytes], object]
+
 LOG = logging.getLogger("roost.requests")
 
 REQUEST_ID_HEADER = "x-openstack-request-id"
@@ -77,14 +81,12 @@ class RequestMiddleware:
         if environ.get("PATH_INFO", "") in self._quiet_paths:
             level = logging.DEBUG
 
-        def start(
-            status: str, headers: list[tuple[str, str]], *error: Any
-        ) -> Callable[[bytes], object]:
+        def start(status: str, headers: Headers, *error: Any) -> Write:
             if uri is not None:
                 _log(level, environ, uri, status, headers)
             headers = [*headers, (REQUEST_ID_HEADER, request_id)]
             _count(environ, status, perf_counter() - begun)
-            write: Callable[[bytes], object] = start_response(status, headers, *error)
+            write: Write = start_response(status, headers, *error)
             return write
 
         return self._application(environ, start)

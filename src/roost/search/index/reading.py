@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from roost.errors import ProviderNotFound
+from roost.model import capacity
 from roost.search.index.catalog import Catalog
 from roost.search.index.columns import (
+    CAPACITY_MAX,
     AggregateSets,
     ClassColumn,
     Integers,
@@ -111,16 +113,34 @@ class IndexReading:
         if column is None or position is None or column.capacity[position] < 0:
             return None
         return IndexedInventory(
-            class_id=class_id,
-            total=int(column.total[position]),
-            reserved=int(column.reserved[position]),
-            min_unit=int(column.min_unit[position]),
-            max_unit=int(column.max_unit[position]),
-            step_size=int(column.step_size[position]),
-            allocation_ratio=float(column.allocation_ratio[position]),
-            modified=float(column.modified[position]),
-            used=int(column.used[position]),
+            class_id,
+            column.total.item(position),
+            column.reserved.item(position),
+            column.min_unit.item(position),
+            column.max_unit.item(position),
+            column.step_size.item(position),
+            column.allocation_ratio.item(position),
+            column.modified.item(position),
+            column.used.item(position),
         )
+
+    def capacity_and_usage(self, class_id: int, row: int) -> tuple[int, int] | None:
+        """The capacity of an inventory, and how much of it is used."""
+        column = self.columns.get(class_id)
+        position = None if column is None else column.position(row)
+        if column is None or position is None:
+            return None
+        clipped: int = column.capacity.item(position)
+        if clipped < 0:
+            return None
+        exact = clipped
+        if not 0 < clipped < CAPACITY_MAX:
+            exact = capacity(
+                column.total.item(position),
+                column.reserved.item(position),
+                column.allocation_ratio.item(position),
+            )
+        return exact, column.used.item(position)
 
     def inventories_of_class(
         self, class_id: int, rows: Sequence[int]
