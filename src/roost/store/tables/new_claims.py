@@ -151,9 +151,8 @@ def _array(values: Iterable[object]) -> str:
 # ---------------------------------------------------------------------------------------------
 # MariaDB and MySQL
 
-# The statements of more consumers than this stand in their texts with all values: numbers, times and
-# canonical UUIDs, which need no escaping. The driver would take longer. The texts of fewer occur
-# again and again.
+# Statements for more consumers than this have all values in their texts: numbers, times and canonical
+# UUIDs, which need no escaping. The driver would take longer. Texts for fewer occur again and again.
 MARKED_MAX = 4
 
 
