@@ -53,8 +53,8 @@ class Place:
         self.sender: Sender = NOBODY
         self.begun_at = 0.0
         self._lanes = lanes
-        # When it was asked first, by the clock of its thread; None: not yet. Most requests never are.
-        # Others are, every millisecond or so. That clock takes ten times as long as the other one.
+        # When it was asked first, by the clock of its thread; None: not yet. Most requests never
+        # are, others every millisecond or so. That clock takes ten times as long as the other one.
         self._processor_asked: float | None = None
         self._turn_begun = 0.0
 

@@ -8,13 +8,14 @@ send it. Errors still pass the engine, which converts them, and forgets a connec
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection
 
 from roost.store.connection.statements import (
     BLOCK_END,
+    NAMED,
     STATEMENT_END,
     Write,
     raise_in_engine,
@@ -41,19 +42,60 @@ def send_past_engine(connection: Connection, writes: Sequence[Write]) -> None:
 # PostgreSQL
 
 
+# One call in C sends it and waits, without the interpreter. A cursor would wait in Python.
+
+
 def _send_postgresql(connection: Any, writes: Sequence[Write]) -> None:
     if len(writes) == 1:
-        # A statement by itself is a transaction, too, and the server may keep its plan.
-        connection.execute(writes[0].text, writes[0].values)
+        # A statement by itself is a transaction, too, and the server keeps its plan.
+        _send_statement(connection, writes[0])
         return
     # An optional dependency, which the connection was made with.
-    from psycopg import ClientCursor, errors
-    from psycopg.pq import ExecStatus
+    from psycopg import ClientCursor
 
     in_text = ClientCursor(connection)
     text = STATEMENT_END.join([in_text.mogrify(one.text, one.values) for one in writes])
-    # One call in C sends it and waits, without the interpreter. A cursor would wait in Python.
-    result = connection.pgconn.exec_(text.encode(connection.info.encoding))
+    _check_postgresql(connection, connection.pgconn.exec_(text.encode(connection.info.encoding)))
+
+
+class _PreparedStatement(NamedTuple):
+    name: bytes
+    parameters: Sequence[str]  # their names, in the order of their numbers
+
+
+# Each connection has few.
+_prepared: WeakKeyDictionary[Any, dict[str, _PreparedStatement]] = WeakKeyDictionary()
+
+
+def _send_statement(connection: Any, write: Write) -> None:
+    if connection.prepare_threshold is None:
+        # Through a proxy that cannot prepare statements.
+        connection.execute(write.text, write.values)
+        return
+    prepared = _prepared.setdefault(connection, {})
+    statement = prepared.get(write.text)
+    if statement is None:
+        statement = prepared[write.text] = _prepare(connection, write.text, len(prepared))
+    values = [write.values[name] for name in statement.parameters]
+    encoding = connection.info.encoding
+    texts = [None if value is None else str(value).encode(encoding) for value in values]
+    _check_postgresql(connection, connection.pgconn.exec_prepared(statement.name, texts))
+
+
+def _prepare(connection: Any, text: str, number: int) -> _PreparedStatement:
+    """Prepare a statement, each of whose parameters has a number."""
+    parameters = list(dict.fromkeys(NAMED.findall(text)))
+    numbered = NAMED.sub(lambda found: f"${parameters.index(found[1]) + 1}", text)
+    name = b"roost_%d" % number
+    _check_postgresql(connection, connection.pgconn.prepare(name, numbered.encode()))
+    return _PreparedStatement(name, parameters)
+
+
+def _check_postgresql(connection: Any, result: Any) -> None:
+    # An optional dependency, which the connection was made with.
+    from psycopg import errors
+    from psycopg.pq import ExecStatus
+
     if result.status not in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK):
         raise errors.error_from_result(result, connection.info.encoding)
 

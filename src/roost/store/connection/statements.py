@@ -23,7 +23,7 @@ Values = Mapping[str, Any]
 CHUNK = 500
 
 # A parameter with a name.
-_NAMED = re.compile(r"%\((\w+)\)s")
+NAMED = re.compile(r"%\((\w+)\)s")
 
 # How many rows one INSERT adds at most.
 ROWS_MAX = 64
@@ -90,7 +90,7 @@ class Prepared:
             text, order = str(compiled), compiled.positiontup if compiled.positional else None
             if dialect.name == "mysql":
                 # By position, as a prepared statement takes them (`past_engine.py`).
-                text, order = _NAMED.sub("%s", text), _NAMED.findall(text)
+                text, order = NAMED.sub("%s", text), NAMED.findall(text)
             found = self._compiled[dialect.name] = _Compiled(
                 text=text,
                 constants={k: v for k, v in compiled.params.items() if v is not None},

@@ -66,10 +66,10 @@ _POSTGRESQL_ROWS = f"{_POSTGRESQL} SELECT {_POSTGRESQL_GUARD}"
 # The row of the writer fails with another error than the guard: the logarithm of zero.
 _POSTGRESQL_AT_ONCE = f"""{_POSTGRESQL}, recorded AS (
     INSERT INTO roost_changes (writer_id, sequence, record)
-    VALUES (%(writer)s, %(sequence)s, %(record)s)
+    VALUES (%(writer)s::bigint, %(sequence)s::bigint, %(record)s)
 ), announced AS (
-    UPDATE roost_writers SET sequence = %(sequence)s, updated_at = timezone('utc', now())
-    WHERE id = %(writer)s AND sequence = %(sequence)s - 1
+    UPDATE roost_writers SET sequence = %(sequence)s::bigint, updated_at = timezone('utc', now())
+    WHERE id = %(writer)s::bigint AND sequence = %(sequence)s::bigint - 1
     RETURNING 1
 )
 SELECT {_POSTGRESQL_GUARD}, ln((SELECT count(*) FROM announced))"""
@@ -151,8 +151,8 @@ def _array(values: Iterable[object]) -> str:
 # ---------------------------------------------------------------------------------------------
 # MariaDB and MySQL
 
-# Statements for more consumers than this have all values in their texts: numbers, times and canonical
-# UUIDs, which need no escaping. The driver would take longer. Texts for fewer occur again and again.
+# Statements for more consumers than this have all values in their texts: numbers, times and
+# canonical UUIDs, which need no escaping. The driver would take longer. Others often occur again.
 MARKED_MAX = 4
 
 
