@@ -98,7 +98,7 @@ class EndAtCommit(BreakAtCommit):
         except Exception:
             assert self.writer.id is not None
             with self.other.store._database.write() as connection:
-                end_writer(connection, self.writer.id, self.writer._sequence)
+                end_writer(connection, self.writer.id, self.writer.sequence)
                 self.dialect.do_commit = self.original  # type: ignore[method-assign]
                 connection.commit()
             raise

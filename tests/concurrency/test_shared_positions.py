@@ -171,10 +171,10 @@ def test_records_that_have_made_room_for_others_are_read_from_the_database(
     assert used_of(second, "host") == 3
 
 
-def test_while_a_sibling_commits_everybody_asks(
-    siblings: tuple[Roost, Roost], monkeypatch: pytest.MonkeyPatch
+def test_once_somebody_has_read_what_a_sibling_commits_everybody_asks(
+    siblings: tuple[Roost, Roost], monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
-    """It may have committed, and its client may have read that elsewhere."""
+    """Until then nobody was told of it. Whoever has read it may read elsewhere next."""
     first, second = siblings
     committed, go_on = threading.Event(), threading.Event()
     commit = Writer._commit
@@ -188,12 +188,48 @@ def test_while_a_sibling_commits_everybody_asks(
     thread = threading.Thread(target=add_provider, args=(first, "new"))
     thread.start()
     assert committed.wait(30)
+    assert not asks(second)
+    clock.pass_by(RELY_SECONDS)
     assert asks(second)
     assert read_provider(second, uuid=uid("new")).name == "new"
     assert asks(second)
     go_on.set()
     thread.join()
+    clock.pass_by(0.001)
+    assert asks(second)
     assert not asks(second)
+
+
+def test_while_a_sibling_commits_whoever_learns_of_something_newer_asks(
+    start_service: Callable[[], Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is newer may rest on what is being committed, and does not say so."""
+    service = start_service()
+    first, second, third = (service.start_process() for _ in range(3))
+    add_provider(first, "host", VCPU=4)
+    for each in (first, second, third) * 2:
+        each.catch_up()
+    committed, go_on = threading.Event(), threading.Event()
+    commit = Writer._commit
+
+    def commit_and_wait(self: Writer, *arguments: object) -> None:
+        commit(self, *arguments)  # type: ignore[arg-type]
+        if self is first.store._writer:
+            committed.set()
+            assert go_on.wait(30)
+
+    monkeypatch.setattr(Writer, "_commit", commit_and_wait)
+    thread = threading.Thread(target=add_provider, args=(first, "new"))
+    thread.start()
+    try:
+        assert committed.wait(30)
+        add_provider(second, "newer")
+        assert asks(third)
+        for name in ("new", "newer"):
+            assert read_provider(third, uuid=uid(name)).name == name
+    finally:
+        go_on.set()
+        thread.join()
 
 
 def test_a_refused_write_makes_nobody_ask(
@@ -432,7 +468,7 @@ def test_ending_a_writer_that_writes_at_this_moment_fails(siblings: tuple[Roost,
         pytest.raises(LostRace),
         second.store._database.write() as connection,
     ):
-        registration.end_writer(connection, writer.id, writer._sequence - 1)
+        registration.end_writer(connection, writer.id, writer.sequence - 1)
     add_provider(first, "new")
 
 

@@ -23,6 +23,7 @@ from roost.health.outcome import Outcome
 from roost.observe import exposition, logs
 from roost.progress import LineView, View
 from roost.server.listening import Address
+from roost.server.shared_connections import SharedConnections
 from roost.server.signals import ending_when_interrupted
 from roost.server.supervisor import INTERRUPT_SECONDS_MAX, START_METHOD, Supervisor
 from roost.server.worker import Cadence, run_worker
@@ -61,8 +62,11 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int, thread
         settings=settings,
         threads=threads,
         cadence=cadence,
-        # Only a fork shares it.
+        # Only a fork shares them.
         shared=SharedPositions(workers) if START_METHOD == "fork" else None,
+        shared_connections=(
+            SharedConnections(workers) if START_METHOD == "fork" and workers > 1 else None
+        ),
     )
     Supervisor(work, address, workers, after_end=exposition.add_up_ended, view=view).run()
 

@@ -8,11 +8,25 @@ PROMETHEUS_MULTIPROC_DIR is set when it is first imported.
 import os
 from time import perf_counter
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, values
 from prometheus_client.metrics import disable_created_metrics
 
 # A `_created` series for each metric would double their number, and nobody uses them.
 disable_created_metrics()  # type: ignore[no-untyped-call]
+
+_process_id = os.getpid()
+
+
+def _note_process_id() -> None:
+    global _process_id
+    _process_id = os.getpid()
+
+
+# Whenever something is counted, the library asks for the process id, in case of a fork. To ask the
+# system takes longer than to count.
+os.register_at_fork(after_in_child=_note_process_id)
+if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+    values.ValueClass = values.MultiProcessValue(lambda: _process_id)  # type: ignore[no-untyped-call]
 
 REGISTRY = CollectorRegistry()
 

@@ -18,6 +18,7 @@ from roost.server.connections import allow_open_files, connections_max
 from roost.server.front import Front
 from roost.server.http.server import HttpServer
 from roost.server.progress_reports import ReportingView
+from roost.server.shared_connections import SharedConnections
 from roost.server.signals import STOP_SIGNALS
 from roost.service.service import ShowProgress
 from roost.settings import Settings
@@ -50,6 +51,7 @@ def run_worker(
     threads: int,
     cadence: Cadence,
     shared: SharedPositions | None = None,
+    shared_connections: SharedConnections | None = None,
 ) -> None:
     """Serve the API until the parent says so on the connection, or dies."""
     stopping = threading.Event()
@@ -61,7 +63,9 @@ def run_worker(
         return drawn(ReportingView(connection, **cadence._asdict()))
 
     front = load_worker(settings, threads, stopping, show_progress, shared)
-    HttpServer(front, listener, connections_max=connections_max()).run(stopping)
+    sharing = None if shared_connections is None else shared_connections.join()
+    server = HttpServer(front, listener, connections_max=connections_max(), sharing=sharing)
+    server.run(stopping)
     if shared is not None:
         _leave(shared)
 

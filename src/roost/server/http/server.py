@@ -14,7 +14,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -45,17 +45,43 @@ class Application(Protocol):
         """Take a request in a thread of the server; False: it must be awaited instead."""
 
 
+class Sharing(Protocol):
+    """What a server needs of others with which it shares connections."""
+
+    # Becomes readable when another server has handed over a connection.
+    receiver: socket.socket
+
+    def note(self, count: int) -> None:
+        """Say how many connections the server has."""
+
+    def leave(self) -> None:
+        """Take no more connections, but for those that are on their way."""
+
+    def hand_over(self, accepted: socket.socket, count: int) -> bool:
+        """Give a new connection to another server, if this one has more; whether it did."""
+
+    def receive(self) -> Iterable[socket.socket]:
+        """Connections that others have handed over."""
+
+
 class HttpServer:
     """Serves HTTP/1.1 on a socket that listens."""
 
     def __init__(
-        self, application: Application, listener: socket.socket, *, connections_max: int
+        self,
+        application: Application,
+        listener: socket.socket,
+        *,
+        connections_max: int,
+        sharing: Sharing | None = None,
     ) -> None:
+        """`sharing` spreads connections over several servers of one service."""
         self.readiness = new_readiness()
         self.is_stopping = False
         self._application = application
         self._listener = listener
         self._connections_max = connections_max
+        self._sharing = sharing
         # By descriptor. Each change is one step.
         self._connections: dict[int, Connection] = {}
         self._accepts = threading.Lock()
@@ -82,6 +108,8 @@ class HttpServer:
         _start_thread(wait, "stop")
         self._listener.setblocking(False)
         self.readiness.add(self._listener.fileno(), READ)
+        if self._sharing is not None:
+            self.readiness.add(self._sharing.receiver.fileno(), READ)
         for _ in range(self._application.server_threads):
             _start_thread(self._work, "server")
         while not stopped.is_set():
@@ -98,6 +126,7 @@ class HttpServer:
 
     def _work(self) -> None:
         listener, connections = self._listener.fileno(), self._connections
+        receiver = -1 if self._sharing is None else self._sharing.receiver.fileno()
         while True:
             ready = self.readiness.wait()
             if ready is None:
@@ -113,6 +142,8 @@ class HttpServer:
                     connection.work(what)
                 elif descriptor == listener:
                     self._accept()
+                elif descriptor == receiver:
+                    self._receive()
             except Exception as error:
                 LOG.error("a connection failed", exc_info=error)
                 if connection is not None:
@@ -142,8 +173,25 @@ class HttpServer:
                     continue
                 # There are no more files, or no memory.
                 return False
-            self._add(accepted, address)
+            if self._sharing is None or not self._sharing.hand_over(
+                accepted, len(self._connections)
+            ):
+                self._add(accepted, address)
         return True
+
+    def _receive(self) -> None:
+        """Take what other servers have handed over."""
+        assert self._sharing is not None
+        with self._accepts:
+            for accepted in self._sharing.receive():
+                try:
+                    address = accepted.getpeername()
+                except OSError:
+                    # The client is gone.
+                    accepted.close()
+                    continue
+                self._add(accepted, address)
+            self.readiness.arm(self._sharing.receiver.fileno(), READ)
 
     def _accept_again(self) -> None:
         """Go on after it was full."""
@@ -160,6 +208,7 @@ class HttpServer:
             accepted.close()
             return
         self._connections[accepted.fileno()] = connection
+        self._note_count()
         try:
             self.readiness.add(accepted.fileno(), READ)
         except OSError:
@@ -184,11 +233,16 @@ class HttpServer:
     def forget(self, descriptor: int) -> None:
         """Called before the descriptor is closed: another connection may have it at once."""
         del self._connections[descriptor]
+        self._note_count()
         # It is not there if it could not be added.
         with suppress(OSError):
             self.readiness.remove(descriptor)
         if self._is_full:
             self._accept_again()
+
+    def _note_count(self) -> None:
+        if self._sharing is not None and not self.is_stopping:
+            self._sharing.note(len(self._connections))
 
     # -----------------------------------------------------------------------------------------
     # On the event loop
@@ -217,11 +271,18 @@ class HttpServer:
         """Accept nothing any more, and wait until all requests have been answered."""
         with self._accepts:
             self.is_stopping = True
+            if self._sharing is not None:
+                self._sharing.leave()
             self.readiness.remove(self._listener.fileno())
             # Those that came in time.
             self._accept_some(self._connections_max)
             self._listener.close()
-        while self._connections:
+        while True:
+            if self._sharing is not None:
+                # They may still be on their way.
+                self._receive()
+            if not self._connections:
+                break
             for connection in list(self._connections.values()):
                 connection.stop_if_idle()
             self._sweep()

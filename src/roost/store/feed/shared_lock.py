@@ -34,7 +34,7 @@ class SharedLock:
         try:
             yield True
         finally:
-            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, self._byte)
+            unlock_byte(self._file, self._byte)
             self._thread_lock.release()
 
     def _acquire(self, seconds_max: float | None) -> bool:
@@ -60,3 +60,7 @@ def lock_byte(file: int, byte: int, *, wait: bool) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def unlock_byte(file: int, byte: int) -> None:
+    fcntl.lockf(file, fcntl.LOCK_UN, 1, byte)

@@ -4,7 +4,9 @@ To ask the database for the position of the feed takes as long as all the rest o
 While nobody but one service writes, its processes know the position without asking:
 
 - Before a writer commits, it shows here that it is about to, and afterwards how far it has come.
-  While one is about to commit, the others ask the database.
+  While one is about to commit and another one shows something new, which may rest on that, the
+  others ask the database. They also ask once one of them knows that it has committed already, and
+  after a COMMIT whose outcome is unknown.
 - An answer of the database in which all writers but those of the service have ended holds for
   `RELY_SECONDS`: a process of another service that registers later does not write for longer than
   that (`registration.py`). How far those who ended had written is part of what is compared.
@@ -34,10 +36,11 @@ RELY_SECONDS = 0.05
 _RELY_NANOSECONDS = int(RELY_SECONDS * 1e9)
 
 # Numbers of eight bytes, which are read and written as one. First when the database was asked, and
-# a digest of how far writers that have ended had come, then for each writer its id (0: none) and
-# its state: twice the number of its last record, and 1 more while it is about to commit.
+# when answers to earlier questions have ceased to hold. Then a digest of how far writers that have
+# ended had come, and for each writer its id (0: none) and its state: twice the number of its last
+# record, and 1 more while it is about to commit.
 _CELL_BYTES = 8
-_ASKED_AT, _OTHERS, _WRITERS = 0, 1, 2
+_ASKED_AT, _DOUBTED_AT, _OTHERS, _WRITERS = 0, 1, 2, 3
 _WRITER_CELLS = 2
 # Each process has one for transactions, and one for what it writes at once.
 WRITERS_EACH = 2
@@ -101,6 +104,10 @@ class SharedPositions:
             self._cells[cell + 1] = 2 * sequence
             self._cells[cell] = writer_id
 
+    def doubt(self) -> None:
+        """Let all processes ask the database, until an answer shows nothing that they do not."""
+        self._cells[_DOUBTED_AT] = self._now()
+
     def _show(self, writer: int, state: int) -> None:
         self._cells[_WRITERS + writer * _WRITER_CELLS + 1] = state
 
@@ -116,7 +123,8 @@ class SharedPositions:
         # good for what was read before it.
         asked_at = self._cells[_ASKED_AT]
         seen = self._seen()
-        if self._now() - asked_at >= _RELY_NANOSECONDS:
+        is_doubted = asked_at <= self._cells[_DOUBTED_AT]
+        if is_doubted or self._now() - asked_at >= _RELY_NANOSECONDS:
             return None
         known, known_position = self._known
         if position is known_position and seen == known:
@@ -147,6 +155,10 @@ class SharedPositions:
         """
         writers = question.writers
         others = answer.keys() - writers.keys()
+        shown = _writers(self._seen())
+        if any(answer.get(id, 0) > state // 2 for id, state in shown.items()):
+            # Whoever was told of it may ask a sibling next.
+            self.doubt()
         # Some other service may have ended a writer of this one, which does not know that yet.
         is_whole = all(state == 2 * answer.get(id, -1) for id, state in writers.items())
         # A writer of this service has to be registered, or a new one of another service would not
@@ -209,6 +221,10 @@ class SharedWriter:
         """It has not written this record."""
         self._shared._show(self._number, 2 * (sequence - 1))
 
+    def leave_open(self) -> None:
+        """Nobody knows whether it has written this record. Whoever asks the database finds out."""
+        self._shared.doubt()
+
     def finish(self, announcement: Announcement) -> None:
         """It has written this record."""
         self._shared.records.keep(self._number, announcement)
@@ -221,11 +237,13 @@ def _newest(seen: bytes, position: FeedPosition) -> FeedPosition | None:
     others = {id: sequence for id, sequence in position.items() if id not in writers}
     if _digest(others) != memoryview(seen).cast("q")[0]:
         return None
-    if any(state % 2 for state in writers.values()):
-        return None
     newest = {id: state // 2 for id, state in writers.items()}
     if all(position.get(id) == sequence for id, sequence in newest.items()):
+        # What is about to be committed was not acknowledged to anybody.
         return position
+    if any(state % 2 for state in writers.values()):
+        # What others have written may rest on that.
+        return None
     return {**others, **newest}
 
 

@@ -266,6 +266,9 @@ class Writer:
         except RETRYABLE:
             self._shown.give_up(announcement.sequence)
             raise
+        except BaseException:
+            self._shown.leave_open()
+            raise
         self._shown.finish(announcement)
 
     def _after_companion(self, record: ChangeRecord) -> ChangeRecord:
