@@ -53,13 +53,11 @@ class Place:
         self.sender: Sender = NOBODY
         self.begun_at = 0.0
         self._lanes = lanes
-        # When it was asked first, by the clock of its thread; None: not yet. Most requests never
-        # are, others every millisecond or so. That clock takes ten times as long as the other one.
-        self._processor_asked: float | None = None
+        self._processor_begun = 0.0
         self._turn_begun = 0.0
 
     def begin(self, sender: Sender, *, may_take_long: bool) -> None:
-        self._processor_asked = None
+        self._processor_begun = time.thread_time()
         self.begun_at = time.monotonic()
         self.may_take_long = may_take_long
         self.sender = sender
@@ -67,10 +65,7 @@ class Place:
 
     def give_way(self, until: float) -> None:
         if not self.is_long:
-            now = time.thread_time()
-            if self._processor_asked is None:
-                self._processor_asked = now
-            used = now - self._processor_asked
+            used = time.thread_time() - self._processor_begun
             if not self.is_late and used < self._lanes.short_seconds_max:
                 return
             self._lanes.go_long(self)

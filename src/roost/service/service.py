@@ -5,11 +5,12 @@ import gc
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from threading import Event, Lock
 from typing import Any, TypeVar
 
 from roost.changes import Changes
+from roost.errors import RoostError
 from roost.observe import metrics
 from roost.progress import SILENT, Progress
 from roost.search.budget import Budget
@@ -34,6 +35,9 @@ LOG = logging.getLogger(__name__)
 MEASURE_SECONDS = 0.1
 # Decisions based on an index older than this would fail too often.
 RECENT_SECONDS_MAX = 0.02
+
+# How many records of its own writes the index may lack.
+OWN_NEWS_MAX = 64
 
 Result = TypeVar("Result")
 
@@ -176,24 +180,47 @@ class Roost:
         self, unit: Callable[[Transaction], Result], *, may_write_at_once: bool = False
     ) -> Result:
         """Run a unit of work once; see `Store.attempt`."""
-        # The next reader applies what was written, together with all else that is new.
-        return self.store.attempt(unit, may_write_at_once=may_write_at_once)
+        result = self.store.attempt(unit, may_write_at_once=may_write_at_once)
+        self._apply_if_many()
+        return result
 
     def write_at_once(self, claims: NewClaims, record: ChangeRecord) -> None:
         """Write claims of new consumers and commit them; see `Store.write_at_once`."""
         self.store.write_at_once(claims, record)
-        # The next batch is judged by the index. A thread that is catching up applies it as well.
-        if self._catch_up_lock.acquire(timeout=RECENT_SECONDS_MAX):
-            try:
-                self._apply_own_changes()
-            finally:
-                self._catch_up_lock.release()
+        # The next batch is judged by the index.
+        self._apply_own_changes_if_free(patience_seconds=RECENT_SECONDS_MAX)
 
     def run(
         self, unit: Callable[[Transaction], Result], *, retry_count: int = RETRY_COUNT_DEFAULT
     ) -> Result:
         """Run a unit of work in a transaction until it succeeds; see `Store.run`."""
-        return self.store.run(unit, retry_count=retry_count)
+        result = self.store.run(unit, retry_count=retry_count)
+        # Holds of trees begin and end in this way.
+        self._apply_own_changes_if_free()
+        return result
+
+    def _apply_own_changes_if_free(self, patience_seconds: float = 0.0) -> None:
+        """Bring a write of this process into the index, unless that means waiting longer than this.
+
+        A thread that is catching up will apply it too, and so will the next one that reads.
+        """
+        if self._catch_up_lock.acquire(timeout=patience_seconds):
+            try:
+                self._apply_own_changes()
+            finally:
+                self._catch_up_lock.release()
+
+    def _apply_if_many(self) -> None:
+        """Catch up if this process has written much that the index lacks.
+
+        Usually the next reader does, with all else that is new: together that is less work. But
+        there may be none for long, and the feed keeps only so many records.
+        """
+        index = self._index.live
+        if index is not None and self.store.count_own_news(index.position) > OWN_NEWS_MAX:
+            # The write was a success, whatever happens now.
+            with suppress(RoostError):
+                self.catch_up()
 
     # -----------------------------------------------------------------------------------------
     # Catching up

@@ -322,6 +322,10 @@ class Store:
         """
         return self._feed.has_shown_news(position)
 
+    def count_own_news(self, position: FeedPosition) -> int:
+        """How many records this process has written after a position."""
+        return self._feed.count_own_news(position)
+
     def has_deleted_since(self, position: FeedPosition) -> bool:
         """Whether this process deleted a provider after a position; from memory."""
         return self._feed.has_deleted_since(position)

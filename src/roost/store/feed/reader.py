@@ -141,10 +141,16 @@ class Feed:
         """Whether this process, or a sibling of the same service, wrote after a position."""
         if self._shared is not None:
             return self._shared.has_news(position)
-        return any(
-            each.id is not None and each.sequence > position.get(each.id, 0)
+        return self.count_own_news(position) > 0
+
+    def count_own_news(self, position: FeedPosition) -> int:
+        """How many records this process has written after a position."""
+        counts = (
+            max(0, each.sequence - position.get(each.id, 0))
             for each in self._own_writers
+            if each.id is not None
         )
+        return sum(counts)
 
     def own_changes(self, position: FeedPosition) -> Iterator[tuple[FeedPosition, Changes]]:
         """The next change of each of its writers that this process itself committed, from memory.
