@@ -122,26 +122,33 @@ class TreeOptions:
 
     def _parts(self, trees: Integers) -> Iterator[Integers]:
         """First as many trees as are wanted, then the others: most often the first are enough."""
-        if self.random is not None:
-            numbers = list(range(len(trees)))
-            self.random.shuffle(numbers)
-            trees = trees[numbers]
-        if self.limit is not None and 2 * self.limit < len(trees):
-            yield trees[: self.limit]
-            trees = trees[self.limit :]
-        if len(trees):
-            yield trees
+        if not len(trees):
+            return
+        first = len(trees)
+        if self.limit is not None and 2 * self.limit < first:
+            first = self.limit
+        trees = self._drawn(trees, first)
+        yield trees[:first]
+        if first < len(trees):
+            yield self._drawn(trees[first:], len(trees) - first)
+
+    def _drawn(self, trees: Integers, count: int) -> Integers:
+        """The trees, of which so many are drawn by chance and come first, if anything is random."""
+        if self.random is None:
+            return trees
+        drawn = self.random.sample(range(len(trees)), count)
+        others: Mask = np.ones(len(trees), dtype=np.bool_)
+        others[drawn] = False
+        return np.concatenate([trees[drawn], trees[others]])
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
         """Ranges of rows that hold whole trees."""
         if self.root is not None:
             return iter([(self.root, int(self.index.rows.last[self.root]) + 1)])
-        ranges = self._ranges_in_order()
-        if self.random is None:
-            return ranges
-        shuffled = list(ranges)
-        self.random.shuffle(shuffled)
-        return iter(shuffled)
+        if self.random is not None and self.index.rows.count:
+            # Each tree comes first as often as the others, and a few of its neighbours with it.
+            self.begin = self.random.randrange(self.index.rows.count)
+        return self._ranges_in_order()
 
     def _ranges_in_order(self) -> Iterator[tuple[int, int]]:
         rows = self.index.rows
