@@ -1,7 +1,8 @@
 """The index of one process. Searches read snapshots of it, so that nobody waits for a search."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Lock
+from typing import TypeVar
 
 from roost.changes import Changes
 from roost.search.index.advance import advance, rows_touched
@@ -10,6 +11,8 @@ from roost.search.index.index import Index
 # A change that touches more rows than this is applied beside the searches. That copies columns,
 # and fewer rows are quicker to change in place while searches that begin wait for it.
 ROWS_IN_PLACE_MAX = 128
+
+Result = TypeVar("Result")
 
 
 class SharedIndex:
@@ -37,6 +40,16 @@ class SharedIndex:
                     self._snapshot = self._live.snapshot()
                 snapshot = self._snapshot
         return snapshot
+
+    def read_now(self, read: Callable[[Index], Result]) -> Result | None:
+        """What this small read gives, without a snapshot for it; None before the first index.
+
+        It must keep nothing of the index. Whoever changes the index waits for it.
+        """
+        with self._lock:
+            # If there is a snapshot, the index itself may be changing beside it.
+            index = self._snapshot or self._live
+            return None if index is None else read(index)
 
     def replace(self, index: Index) -> None:
         """Put another index in the place of this one."""

@@ -48,6 +48,9 @@ SMALL_MAX = 32
 # How long a large claim waits for another one of this process. They would meet at many providers.
 LARGE_PATIENCE_SECONDS = 2.0
 
+# How many providers a batch reads of the index while nobody changes it. For more it takes a snapshot.
+READ_AT_ONCE_MAX = 64
+
 # How often a batch is tried: others may be quicker, or some of its consumers may exist already.
 ATTEMPTS = 3
 
@@ -220,8 +223,11 @@ class _Batch:
 
     def _read_state(self) -> IndexedState | None:
         # Nothing of the index itself is kept: a write would have to copy what it changes.
+        names = named_providers(self.remaining)
+        if len(names) <= READ_AT_ONCE_MAX:
+            return self._roost.read_recent(lambda index: read_state(index, names))
         with self._roost.recent_index(allow_stale=False) as index:
-            return None if index is None else read_state(index, named_providers(self.remaining))
+            return None if index is None else read_state(index, names)
 
     @property
     def _settings(self) -> Settings:
