@@ -6,7 +6,7 @@ the tree changes.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -24,6 +24,9 @@ SEPARATOR_BYTES = SEPARATOR.encode()
 
 # What it costs to write one summary, in steps of the budget.
 SUMMARY_STEPS = 3
+
+# Of how many single rows the summaries are kept, besides those of whole trees.
+ROWS_RENDERED_MAX = 16_384
 
 # As many candidates as are handled one by one: numpy takes longer to begin than to do it.
 FEW = 64
@@ -299,10 +302,30 @@ class Answer:
         if len(cached) > 2 * index.rows.count:
             # A search on an older snapshot adds what nobody asks for again.
             cached.clear()
+        of_rows = index.rendered_rows.setdefault(layout.key, {})
+        if len(of_rows) > ROWS_RENDERED_MAX:
+            of_rows.clear()
         for number, root in enumerate(roots.tolist()):
             if not texts[number]:
-                text = SEPARATOR_BYTES.join(list(map(write, index.tree_rows(root))))
+                text = SEPARATOR_BYTES.join(self._row_texts(root, of_rows, write))
                 texts[number] = cached[stamps[number]] = text
+        return texts
+
+    def _row_texts(
+        self, root: int, cached: dict[int, bytes], write: Callable[[int], bytes]
+    ) -> list[bytes]:
+        """The summaries of a tree. Usually the root and a row or two have changed."""
+        rows = self._index.tree_rows(root)
+        stamps: list[int] = self._index.rows.stamp[rows.start : rows.stop].tolist()
+        texts = []
+        for row, stamp in zip(rows, stamps, strict=True):
+            text = cached.get(stamp)
+            if text is None:
+                text = write(row)
+                # The stamp of a root is another one after each change in its tree.
+                if row != root:
+                    cached[stamp] = text
+            texts.append(text)
         return texts
 
 

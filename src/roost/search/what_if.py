@@ -29,7 +29,7 @@ def _what_if_used(
     other = copy.copy(index)
     other.columns = dict(index.columns)
     # Rendered summaries show usage, so the copy does not take them over.
-    other.rendered_summaries = {}
+    other.rendered_summaries, other.rendered_rows = {}, {}
     other.is_what_if = True
     for class_id in class_ids(index, query) & index.columns.keys():
         column = copy.copy(index.columns[class_id])

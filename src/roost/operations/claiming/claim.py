@@ -48,7 +48,7 @@ SMALL_MAX = 32
 # How long a large claim waits for another one of this process. They would meet at many providers.
 LARGE_PATIENCE_SECONDS = 2.0
 
-# How many providers a batch reads of the index while nobody changes it. For more it takes a snapshot.
+# How many providers a batch reads of the index while nobody changes it; more, of a snapshot.
 READ_AT_ONCE_MAX = 64
 
 # How often a batch is tried: others may be quicker, or some of its consumers may exist already.

@@ -132,7 +132,7 @@ def _replace_parts(index: Index, parts: ProviderParts) -> None:
 def _apply_claims_one_by_one(index: Index, changes: Changes) -> None:
     """Add usage and set generations: for a few, numpy takes longer to begin than to do it."""
     row_of, roots = index.row_of_id.get, index.rows.root
-    changed: set[int] = set()
+    changed: dict[int, int] = {}  # row -> its root
     for (provider_id, class_id), amount in changes.usage.items():
         row = row_of(provider_id)
         column = index.columns.get(class_id)
@@ -143,9 +143,9 @@ def _apply_claims_one_by_one(index: Index, changes: Changes) -> None:
         # tables with its usage.
         if position is not None:
             column.own("used")[position] += amount
-            changed.add(roots.item(row))
+            changed[row] = roots.item(row)
     if changed:
-        index.trees_changed(list(changed))
+        index.trees_changed(list(set(changed.values())), list(changed))
     if changes.generations:
         generations = index.rows.own("generation")
         for provider_id, generation in changes.generations.items():
@@ -173,9 +173,10 @@ def _apply_claims_at_once(index: Index, changes: Changes) -> None:
         positions, has = column.positions(rows)
         # No provider is named twice, so no position is.
         column.own("used")[positions[has]] += np.array(amounts)[has]
-        changed.append(index.rows.root[np.array(rows)[has]])
+        changed.append(np.array(rows)[has])
     if changed:
-        index.trees_changed(np.unique(np.concatenate(changed)).tolist())
+        rows_changed = np.unique(np.concatenate(changed))
+        index.trees_changed(np.unique(index.rows.root[rows_changed]).tolist(), rows_changed)
     known = [
         (row, generation)
         for provider_id, generation in changes.generations.items()

@@ -176,8 +176,8 @@ class RowColumns(Columns):
     classes: Integers  # number of a set in Index.class_sets
     aggregates: Integers  # number of a set in Index.aggregate_sets
     tree_aggregates: Integers  # for a root: those of its whole tree
-    # For a root: stands for its tree as it is now. It is another one after each change, and no
-    # other tree ever has it.
+    # Stands for the row as it is now, and for a root for its tree. It is another one after each
+    # change, and no other row ever has it.
     stamp: Integers
     checksum: npt.NDArray[np.uint32]  # for a root: of its UUID
     modified: npt.NDArray[np.float64]

@@ -66,6 +66,8 @@ class Index(IndexReading):
         # The summaries of whole trees as answers show them: layout -> stamp of the tree -> text.
         # Searches fill it, also those on an older snapshot, whose trees have other stamps.
         self.rendered_summaries: dict[str, dict[int, bytes]] = {}
+        # The same of single rows, by their own stamps. Most of a tree stays the same.
+        self.rendered_rows: dict[str, dict[int, bytes]] = {}
         # Searches keep orders in it, each with the version of the trees that it is for.
         self.tree_orders = TreeOrders()
         self.tree_version = 0
@@ -192,18 +194,20 @@ class Index(IndexReading):
 
         Its rendered summaries are dropped, and orders will move it.
         """
-        self.trees_changed([int(self.rows.root[row])])
+        self.trees_changed([int(self.rows.root[row])], [row])
 
-    def trees_changed(self, roots: Sequence[int]) -> None:
-        """Say that something changes in the trees with these roots, each of which occurs once."""
+    def trees_changed(self, roots: Sequence[int], rows: Sequence[int] | Integers) -> None:
+        """Say that something changes in these rows, of trees with these roots, each named once."""
         self._note_changed(roots, [self.uuids[root] for root in roots])
         stamps = self.rows.own("stamp")
         # A list, because searches may add a layout meanwhile.
         for by_stamp in list(self.rendered_summaries.values()):
             for root in roots:
                 by_stamp.pop(int(stamps[root]), None)
-        stamps[roots] = range(self._next_stamp, self._next_stamp + len(roots))
-        self._next_stamp += len(roots)
+        # Last those of the roots, which may be among the rows.
+        for some in (rows, roots):
+            stamps[some] = range(self._next_stamp, self._next_stamp + len(some))
+            self._next_stamp += len(some)
 
     def _note_changed(self, roots: Collection[int], uuids: Collection[str]) -> None:
         self.tree_orders.note(roots, uuids)
@@ -213,6 +217,7 @@ class Index(IndexReading):
         """Drop the rendered summaries of all trees, because a name that they show changed."""
         # Snapshots have the old name, and fill the old dictionary.
         self.rendered_summaries = {}
+        self.rendered_rows = {}
 
     def is_sparse(self, removed: int = 0) -> bool:
         """Whether removed rows outnumber the live ones, once so many more are removed."""
