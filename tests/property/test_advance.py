@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from roost.changes import Changes, Rows
+from roost.changes import Changes, ProviderParts, Rows
 from roost.query import CandidateQuery, Order, OrderBy, RequestGroup
 from roost.search.find import find
 from roost.search.index.advance import advance
@@ -45,6 +45,7 @@ class Tables:
 
     def clear_changes(self):
         self.changed, self.usage, self.generations, self.class_ids = set(), Counter(), {}, set()
+        self.parts = {}  # of providers that need not be read again
 
     def rows(self, only=None, class_ids=None):
         def chosen(number):
@@ -77,6 +78,7 @@ class Tables:
         changes = Changes(
             usage={key: n for key, n in self.usage.items() if key[0] not in replaced and n},
             generations={n: g for n, g in self.generations.items() if n not in replaced},
+            parts=[each for each in self.parts.values() if each.id not in replaced],
             provider_ids=frozenset(replaced),
             class_ids=frozenset(self.class_ids),
             rows=self.rows(only=replaced, class_ids=self.class_ids),
@@ -141,12 +143,34 @@ class Tables:
         number = self.any_provider()
         self.traits[number] = self.random.sample([1, 2, 3], self.random.randrange(4))
         self._advance_generation(number)
-        self.changed.add(number)
+        self._announce(number, traits=sorted(self.traits[number]))
 
     def set_aggregates(self):
         number = self.any_provider()
         self.aggregates[number] = self.random.sample(AGGREGATES, self.random.randrange(4))
-        self.changed.add(number)
+        self._announce(number, aggregates=list(self.aggregates[number]))
+
+    def report_inventories(self):
+        """New numbers of some classes that the provider has."""
+        number = self.any_provider()
+        keys = [key for key in sorted(self.inventories) if key[0] == number]
+        for key in self.random.sample(keys, self.random.randrange(len(keys) + 1)):
+            total = self.random.randrange(1, 50)
+            numbers = (total, self.random.randrange(total), 1, total, self.random.choice([1, 2]))
+            self.inventories[key] = (*numbers, self.random.choice([0.5, 1.0, 1.5]))
+        self._advance_generation(number)
+        self._announce(number, inventories=[(key[1], *self.inventories[key]) for key in keys])
+
+    def _announce(self, number, **parts):
+        """The parts alone, or that the provider has to be read again."""
+        if self.random.random() < 0.3:
+            self.changed.add(number)
+            return
+        generation = self.providers[number][2]
+        told = ProviderParts(id=number, generation=generation, modified=0.0, **parts)
+        before = self.parts.get(number)
+        self.parts[number] = told if before is None else before.then(told)
+        self.generations[number] = generation
 
     def claim(self):
         if self.inventories:
@@ -180,6 +204,8 @@ class Tables:
             self.reparent,
             self.set_inventories,
             self.set_inventories,
+            self.report_inventories,
+            self.report_inventories,
             self.set_traits,
             self.set_aggregates,
             self.add_class,

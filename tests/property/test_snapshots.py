@@ -100,6 +100,7 @@ def test_the_test_notices_a_write_without_a_copy(forgotten, monkeypatch):
         return own(self, name)
 
     monkeypatch.setattr(CopyOnWrite, "own", own_but)
-    with pytest.raises(AssertionError):  # noqa: PT012 - any of them may notice it
+    # What belongs together no longer does, so it may also lead nowhere.
+    with pytest.raises((AssertionError, LookupError)):  # noqa: PT012 - any of them may notice it
         for seed in range(25):
             run(seed, monkeypatch)

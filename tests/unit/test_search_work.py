@@ -1,6 +1,8 @@
 """The cost of a search, in steps rather than in time."""
 
 import math
+from collections import Counter
+from random import Random
 
 import pytest
 from msgspec.structs import replace as evolve
@@ -234,3 +236,65 @@ def test_a_limit_bounds_the_splits_that_are_tried():
     assert search.steps < 60
     search = SplitSearch(index, CandidateQuery(groups=(group,)))
     assert search.find(None).count == 1000
+
+
+class CountingLayout:
+    """Writes summaries as their UUIDs and what is used, and counts them."""
+
+    key = "counting"
+
+    def __init__(self):
+        self.templates = {}
+        self.count = 0
+
+    def candidate(self, candidate):
+        return "candidate"
+
+    def summary(self, summary):
+        self.count += 1
+        return f"{summary.uuid} {sorted(summary.resources.items())}".encode()
+
+
+def test_after_a_claim_the_summaries_of_one_provider_and_its_root_are_written():
+    devices = [
+        provider(f"device{number}", {"SRIOV_NET_VF": 8}, parent="host") for number in range(20)
+    ]
+    index = Index.build(rows(build(provider("host", {"VCPU": 8}), *devices)))
+    query = CandidateQuery(groups=groups(1), limit=5)
+    layout = CountingLayout()
+    find(index.snapshot(), query).write_summaries(layout, Budget())
+    assert layout.count == 21
+    old = index.snapshot()
+    number, class_id = index.ids[7], index.classes.ids["SRIOV_NET_VF"]
+    advance(index, Changes(usage={(number, class_id): 3}, generations={number: 1}))
+    layout.count = 0
+    texts = find(index.snapshot(), query).write_summaries(layout, Budget())
+    assert layout.count == 2
+    # Whoever still reads an old snapshot neither finds these texts nor leaves others for them.
+    before = find(old, query).write_summaries(layout, Budget())
+    assert before != texts
+    assert find(index.snapshot(), query).write_summaries(layout, Budget()) == texts
+    index.rendered_summaries, index.rendered_rows = {}, {}
+    assert find(index.snapshot(), query).write_summaries(layout, Budget()) == texts
+
+
+def test_a_random_search_begins_at_each_tree_equally_often():
+    index, random = flat_hosts(50), Random(1)
+    query = CandidateQuery(groups=groups(1, "VCPU"), limit=1)
+    found = Counter(
+        next(iter(candidate.allocations))
+        for _ in range(5000)
+        for candidate in find(index, query, random=random).candidates
+    )
+    assert len(found) == 50
+    assert max(found.values()) < 2 * 100
+    assert min(found.values()) > 100 / 2
+
+
+def test_a_random_search_with_a_limit_examines_few_trees():
+    index, budget = flat_hosts(5000), Budget()
+    query = CandidateQuery(groups=groups(1, "VCPU"), limit=10)
+    assert find(index, query, random=Random(1), budget=budget).count == 10
+    alone = Budget()
+    find(index, query, budget=alone)
+    assert budget.rows_examined <= 2 * alone.rows_examined

@@ -145,9 +145,6 @@ class TreeOptions:
         """Ranges of rows that hold whole trees."""
         if self.root is not None:
             return iter([(self.root, int(self.index.rows.last[self.root]) + 1)])
-        if self.random is not None and self.index.rows.count:
-            # Each tree comes first as often as the others, and a few of its neighbours with it.
-            self.begin = self.random.randrange(self.index.rows.count)
         return self._ranges_in_order()
 
     def _ranges_in_order(self) -> Iterator[tuple[int, int]]:
@@ -159,6 +156,11 @@ class TreeOptions:
             most = max(RANGE_MIN, RANGE_MAX // (1 + sharing_most))
         size = most if self.limit is None else self.limit * ROWS_PER_CANDIDATE
         size = min(max(size, RANGE_MIN), most)
+        if self.random is not None:
+            # It begins with one of equal parts, so that each tree comes as early as any other.
+            parts = max(1, rows.count // size)
+            size = -(-rows.count // parts)
+            self.begin = size * self.random.randrange(parts)
         begin = int(rows.root[self.begin])
         for first, stop in ((begin, rows.count), (0, begin)):
             while first < stop:
