@@ -12,7 +12,6 @@ from roost.operations.traits import replace_traits
 from roost.service import contention, service
 from roost.service.service import Roost
 from roost.settings import Settings
-from roost.store import store as stores
 from roost.store.feed.shared_lock import SharedLock
 from roost.store.feed.shared_positions import SharedPositions
 from roost.store.store import Store
@@ -86,7 +85,7 @@ def test_in_turn_siblings_lose_no_race_to_each_other(
     monkeypatch.setattr(contention, "CONTENDED_SECONDS", SECONDS_MAX)
     # Only what siblings show tells of their claims.
     monkeypatch.setattr(service, "RECENT_SECONDS_MAX", SECONDS_MAX)
-    monkeypatch.setattr(stores, "CLAIM_TURN_SECONDS_MAX", SECONDS_MAX)
+    monkeypatch.setattr(claiming, "TURN_SECONDS_MAX", SECONDS_MAX)
     for each in siblings:
         take_turns(each)
     assert claim_from_both(siblings) == [Outcome.WRITTEN] * CLAIMS
@@ -107,7 +106,9 @@ def test_whoever_gets_no_turn_locks(
         attempt(batch)
 
     monkeypatch.setattr(claiming._Batch, "_attempt", note)
-    with first.store.claim_turn() as has_turn:
+    shared = first.store.siblings
+    assert shared is not None
+    with shared.claim_turn.hold() as has_turn:
         assert has_turn
         # A lock of a thread is needed besides that of the process.
         pool = ThreadPoolExecutor(1)
@@ -117,7 +118,7 @@ def test_whoever_gets_no_turn_locks(
 
 
 def test_a_lock_is_waited_for_as_long_as_one_wants(siblings: tuple[Roost, Roost]) -> None:
-    shared = siblings[0].store._shared
+    shared = siblings[0].store.siblings
     assert shared is not None
     lock: SharedLock = shared.claim_turn
     with ThreadPoolExecutor(1) as pool:

@@ -286,12 +286,14 @@ def test_a_client_that_goes_away_leaves_nothing_behind(roost):
     assert live is not None
     used = live.columns[live.classes.ids["VGPU"]].used
     put(roost, claim("one", {"device0": {"VGPU": 1}}))
+    roost.catch_up()
     # Beside it, what a claim changes is copied.
     column = live.columns[live.classes.ids["VGPU"]]
     assert column.used is not used
     used = column.used
     large.close()
     put(roost, claim("two", {"device0": {"VGPU": 1}}))
+    roost.catch_up()
     assert column.used is used
 
 

@@ -140,10 +140,7 @@ class IndexSnapshot(Value, frozen=True, kw_only=True):
 class Needs(enum.Flag):
     """What a unit of work may read of a provider besides its generation."""
 
-    NOTHING = 0
-    INVENTORIES = enum.auto()
-    TRAITS = enum.auto()
-    ALL = INVENTORIES | TRAITS
+    NOTHING, INVENTORIES, TRAITS, ALL = 0, 1, 2, 3
 
 
 def take_snapshot(
@@ -151,9 +148,8 @@ def take_snapshot(
 ) -> IndexSnapshot | None:
     """What the index contains of these providers, and nothing of the index itself.
 
-    `generations` are by provider UUID; None for a client that does not name one. The result is
-    None where the index lacks a provider, or has another generation than the client named: then
-    the index, or the client, is behind.
+    `generations` are by provider UUID; None for a client that does not name one. The result is None
+    where the index lacks a provider, or has another generation: it, or the client, is behind.
     """
     providers = {}
     for uuid, generation in generations.items():

@@ -228,7 +228,7 @@ class Answer:
 
     @property
     def summaries(self) -> tuple[ProviderSummary, ...]:
-        return tuple(summary(self._index, row) for row in self._rows_shown())
+        return tuple(self._index.summary(row) for row in self._rows_shown())
 
     def _rows_shown(self) -> list[int]:
         """Those of whole trees; before 1.29 only those of the providers that serve."""
@@ -288,7 +288,7 @@ class Answer:
 
         def write(row: int) -> bytes:
             budget.finish(SUMMARY_STEPS)
-            return layout.summary(summary(index, row))
+            return layout.summary(index.summary(row))
 
         if not self.query.nested_aware or layout.key is None:
             return list(map(write, self._rows_shown()))
@@ -344,17 +344,3 @@ def _added_up(taken: Taken) -> Taken:
     before = np.zeros_like(sums)
     before[:, 1:] = np.maximum.accumulate(np.where(is_last, sums, 0), axis=1)[:, :-1]
     return Taken(rows, classes, np.where(is_last, sums - before, 0))
-
-
-def summary(index: Index, row: int) -> ProviderSummary:
-    return ProviderSummary(
-        uuid=index.uuids[row],
-        parent_uuid=index.parent_uuid(row),
-        root_uuid=index.root_uuid(row),
-        traits=index.trait_names(row),
-        resources={
-            index.classes.names[class_id]: amounts
-            for class_id in index.row_classes(row)
-            if (amounts := index.capacity_and_usage(class_id, row)) is not None
-        },
-    )

@@ -128,8 +128,8 @@ class Roost:
         It always catches up with providers that this process itself deleted: an old SQLite file
         gives the id of a deleted provider to the next one, which no generation shows.
         """
-        if not allow_stale and self._is_behind():
-            self.catch_up()
+        if not allow_stale:
+            self._follow()
         index = self._index.snapshot()
         # The index itself may be ahead of the snapshot that is given out.
         if index is not None and self.store.has_deleted_since(index.position):
@@ -145,17 +145,19 @@ class Roost:
         As `recent_index` that is not stale, without the cost of a snapshot. `read` must keep
         nothing of the index, and take no longer than a moment.
         """
-        if self._is_behind():
-            self.catch_up()
+        self._follow()
         return self._index.read_now(read)
 
-    def _is_behind(self) -> bool:
-        """Whether the index may lack more than the latest writes."""
+    def _follow(self) -> None:
+        """Apply all that is known in memory, and all else unless that was done a moment ago."""
         index = self._index.live
         if index is None:
-            return False
+            return
+        if self.store.count_own_news(index.position):
+            self._apply_own_changes_if_free(patience_seconds=RECENT_SECONDS_MAX)
         is_old = time.monotonic() - self._feed_read_at > RECENT_SECONDS_MAX
-        return is_old or self.store.has_shown_news(index.position)
+        if is_old or self.store.has_shown_news(index.position):
+            self.catch_up()
 
     def notice_holds(self) -> None:
         """Learn of trees that are held, unless that was done a moment ago.

@@ -51,10 +51,6 @@ CONNECT_RETRY_COUNT = 2
 _PAUSE_SECONDS_MIN = 0.005
 _PAUSE_SECONDS_MAX = 0.5
 
-# How long a claim waits for those of siblings. Usually that is as long as a COMMIT takes. One that
-# takes longer waits for a lock that somebody keeps, in the database, where the others may wait too.
-CLAIM_TURN_SECONDS_MAX = 0.02
-
 Result = TypeVar("Result")
 
 
@@ -74,7 +70,8 @@ class Store:
         self.consumer_list = ConsumerList(database)
         self._id_cache: tuple[int | None, IdCache] = None, IdCache()  # valid for this writer id
         self._ignores_case: bool | None = None
-        self._shared: SharedPositions | None = None
+        # What this process shares with others of the same service, if it does.
+        self.siblings: SharedPositions | None = None
         _reset_after_fork(self)
 
     @classmethod
@@ -106,7 +103,7 @@ class Store:
         for writer, each in zip(self._writers, shown, strict=False):
             writer.share(shared, each)
         self._feed.share(shared)
-        self._shared = shared
+        self.siblings = shared
 
     def end(self) -> None:
         """Tell services that this process writes no more. If that fails, they find out later."""
@@ -198,23 +195,6 @@ class Store:
                 record,
                 lambda dialect, announcement: at_once_writes(dialect, claims, announcement, now),
             )
-
-    @property
-    def has_siblings(self) -> bool:
-        """Whether other processes of the same service may share memory with this one."""
-        return self._shared is not None
-
-    @contextmanager
-    def claim_turn(self) -> Iterator[bool]:
-        """Let no sibling claim in its turn meanwhile; False if they take too long, or share none.
-
-        Whoever has caught up in its turn loses no race to a sibling that takes turns as well.
-        """
-        if self._shared is None:
-            yield False
-            return
-        with self._shared.claim_turn.hold(seconds_max=CLAIM_TURN_SECONDS_MAX) as has_turn:
-            yield has_turn
 
     def known_references(
         self, *, projects: Collection[str], users: Collection[str], types: Collection[str]
@@ -316,10 +296,7 @@ class Store:
             return self._feed.changes_since(position)
 
     def has_shown_news(self, position: FeedPosition) -> bool:
-        """Whether this process, or a sibling of the same service, wrote after a position.
-
-        From memory, which siblings share. They may have written without showing it yet.
-        """
+        """Whether siblings show that they wrote after a position, in memory that they share."""
         return self._feed.has_shown_news(position)
 
     def count_own_news(self, position: FeedPosition) -> int:
@@ -344,7 +321,7 @@ class Store:
         self._writer.reset()
         self._at_once_writer.reset()
         self._feed.reset()
-        self._shared = None
+        self.siblings = None
 
 
 def _reset_after_fork(store: Store) -> None:

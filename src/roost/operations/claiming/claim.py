@@ -51,6 +51,9 @@ LARGE_PATIENCE_SECONDS = 2.0
 # How many providers a batch reads of the index while nobody changes it; more, of a snapshot.
 READ_AT_ONCE_MAX = 64
 
+# How long a batch waits for its turn. Usually that of a sibling takes as long as a COMMIT.
+TURN_SECONDS_MAX = 0.02
+
 # How often a batch is tried: others may be quicker, or some of its consumers may exist already.
 ATTEMPTS = 3
 
@@ -149,8 +152,9 @@ class _Batch:
         is_contended = (
             roost.contention.includes_any(named_providers(claims)) or roost.contention.loses_batches
         )
-        self._takes_turns = is_contended and roost.store.has_siblings
-        self.locks = is_contended and (not roost.store.has_siblings or roost.contention.loses_turns)
+        self._siblings = roost.store.siblings
+        self._takes_turns = is_contended and self._siblings is not None
+        self.locks = is_contended and (self._siblings is None or roost.contention.loses_turns)
 
     @property
     def outcomes(self) -> list[Outcome]:
@@ -168,8 +172,8 @@ class _Batch:
     def be_careful(self) -> None:
         """It was lost: take turns with siblings from now on or, if that was of no use, lock."""
         self._record(is_lost=True)
-        self.locks = self._takes_turns or not self._roost.store.has_siblings
-        self._takes_turns = self._roost.store.has_siblings
+        self.locks = self._takes_turns or self._siblings is None
+        self._takes_turns = self._siblings is not None
 
     def _record(self, *, is_lost: bool) -> None:
         if not self.locks:
@@ -194,11 +198,12 @@ class _Batch:
 
     def attempt(self) -> None:
         """Judge the claims, and write those that fit. Raises if nothing was written."""
-        if self.locks or not self._takes_turns:
+        if self.locks or not self._takes_turns or self._siblings is None:
             self._attempt()
             return
-        with self._roost.store.claim_turn() as has_turn:
-            # Whoever has it for so long waits for locks of the database, where this one can wait.
+        with self._siblings.claim_turn.hold(seconds_max=TURN_SECONDS_MAX) as has_turn:
+            # Whoever catches up in its turn loses no race to a sibling. Whoever has it for so long
+            # waits for locks of the database, where this one can wait too.
             self.locks = not has_turn
             self._attempt()
 

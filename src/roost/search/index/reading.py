@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from roost.errors import ProviderNotFound
-from roost.model import capacity
+from roost.model import ProviderSummary, capacity
 from roost.search.index.catalog import Catalog
 from roost.search.index.columns import (
     CAPACITY_MAX,
@@ -141,6 +141,19 @@ class IndexReading:
                 column.allocation_ratio.item(position),
             )
         return exact, column.used.item(position)
+
+    def summary(self, row: int) -> ProviderSummary:
+        return ProviderSummary(
+            uuid=self.uuids[row],
+            parent_uuid=self.parent_uuid(row),
+            root_uuid=self.root_uuid(row),
+            traits=self.trait_names(row),
+            resources={
+                self.classes.names[class_id]: amounts
+                for class_id in self.row_classes(row)
+                if (amounts := self.capacity_and_usage(class_id, row)) is not None
+            },
+        )
 
     def inventories_of_class(
         self, class_id: int, rows: Sequence[int]

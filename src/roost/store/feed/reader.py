@@ -138,10 +138,8 @@ class Feed:
         return answer
 
     def has_shown_news(self, position: FeedPosition) -> bool:
-        """Whether this process, or a sibling of the same service, wrote after a position."""
-        if self._shared is not None:
-            return self._shared.has_news(position)
-        return self.count_own_news(position) > 0
+        """Whether siblings of the same service show that they wrote after a position."""
+        return self._shared is not None and self._shared.has_news(position)
 
     def count_own_news(self, position: FeedPosition) -> int:
         """How many records this process has written after a position."""

@@ -58,7 +58,7 @@ class SharedPositions:
         self._memory = mmap.mmap(self._file, size)
         self._cells = memoryview(self._memory).cast("q")
         self.records = SharedRecords(processes_max * WRITERS_EACH)
-        # Of the places of writers, and of the answer; then that of claims, see `Store.claim_turn`.
+        # Of the places of writers, and of the answer; then that of claims (`operations/claiming`).
         self._changes = SharedLock(self._file, processes_max)
         self.claim_turn = SharedLock(self._file, processes_max + 1)
         self._end: Callable[[], None] | None = None
