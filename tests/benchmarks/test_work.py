@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import UNSET
 from sqlalchemy import select
 
 from benchmarks.datasets import Dataset, add_wide_host, build
@@ -14,6 +15,7 @@ from roost.api.versions import VERSION_MAX
 from roost.model import ConsumerChange, ProviderSummary
 from roost.operations.allocations import replace_allocations
 from roost.operations.candidates import find_candidates
+from roost.operations.providers import update_provider
 from roost.operations.traits import replace_traits
 from roost.query import CandidateQuery
 from roost.search.budget import Budget
@@ -150,6 +152,13 @@ def test_catching_up_reads_only_what_changed(roost: Roost, database_url: str) ->
     replace_traits(
         roost, provider_uuid=root, traits={"HW_CPU_X86_AVX"}, expected_generation=generation
     )
+    news = other.changes_since(position)
+    assert news is not None
+    position, changes = news
+    # Nor for what was replaced.
+    assert changes.provider_ids == frozenset()
+    assert [len(parts.traits or ()) for parts in changes.parts] == [1]
+    update_provider(roost, uuid=root, name="renamed", parent_uuid=UNSET, may_reparent=True)
     news = other.changes_since(position)
     assert news is not None
     _, changes = news

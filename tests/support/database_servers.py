@@ -149,11 +149,17 @@ class DatabaseServer:
         change = [f"--reuid={user}", f"--regid={user}", "--init-groups", "--pdeathsig=QUIT"]
         return ["setpriv", *change, *command]
 
+    @property
+    def _environment(self) -> dict[str, str]:
+        # When MariaDB starts, it removes the temporary tables of whoever else uses the same folder.
+        return {**os.environ, "TMPDIR": str(self._folder)}
+
     def _create(self) -> None:
         # The server's user may not enter the current directory, hence the folder.
         done = subprocess.run(
             self._as_system_user(self._create_command()),
             cwd=self._folder,
+            env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -168,6 +174,7 @@ class DatabaseServer:
             self._process = subprocess.Popen(
                 self._as_system_user(self._serve_command()),
                 cwd=self._folder,
+                env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
