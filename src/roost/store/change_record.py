@@ -63,7 +63,7 @@ class ChangeRecord(msgspec.Struct, omit_defaults=True, frozen=True, rename=_STOR
         """Whether a reader can apply the record without reading any row of the tables."""
         if self.classes or self.traits or self.removed_writers:
             return False
-        return len(self.providers) == len(self.parts)
+        return not (self.providers and self.reread_providers)
 
     @property
     def reread_providers(self) -> set[int]:
