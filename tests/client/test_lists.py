@@ -84,9 +84,13 @@ def test_candidates_are_read_a_page_at_a_time(client: Client, rack: str) -> None
     while len(str(long)) < 8000:
         long = long.member_of(f"in:{rack}")
     assert list(client.all_candidates(long)) == expected
-    spread = [*client.all_candidates(request.order("random:7").limit(2))]
-    assert spread != expected
-    assert sorted(map(repr, spread)) == sorted(map(repr, expected))
+    spreads = [
+        [*client.all_candidates(request.order(f"random:{seed}").limit(2))] for seed in range(4)
+    ]
+    # One of them may be in that order by chance.
+    assert any(spread != expected for spread in spreads)
+    for spread in spreads:
+        assert sorted(map(repr, spread)) == sorted(map(repr, expected))
 
 
 def test_consumers_are_listed_with_what_they_hold(client: Client, rack: str) -> None:

@@ -13,7 +13,8 @@ from roost.store.connection.statements import STATEMENT_END, Write
 Tell = Callable[[str], None]
 
 _listeners: WeakKeyDictionary[Engine, list[Tell]] = WeakKeyDictionary()
-_send_past_engine = at_once_writer.send_past_engine
+_module: Any = at_once_writer
+_send_past_engine = _module.send_past_engine
 
 
 def listen(engine: Engine, tell: Tell) -> None:
@@ -34,4 +35,4 @@ def _send(connection: Connection, writes: Sequence[Write]) -> None:
     _send_past_engine(connection, writes)
 
 
-at_once_writer.send_past_engine = _send
+_module.send_past_engine = _send

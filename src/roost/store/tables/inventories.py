@@ -47,7 +47,7 @@ class Inventories:
         return found
 
     def delete(self, provider_id: int, class_ids: Iterable[int]) -> None:
-        self._session.defer(_DELETE.writes(provider_id, class_ids))
+        self._session.defer(_DELETE.writes(self._session.dialect, provider_id, class_ids))
         self._session.changes.reread_providers([provider_id], EventKind.INVENTORIES)
 
     def clear(self, provider_ids: Collection[int]) -> None:

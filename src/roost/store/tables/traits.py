@@ -27,7 +27,7 @@ class Traits:
         return set(self._session.connection.scalars(_OF, {"provider": provider_id}))
 
     def change(self, provider_id: int, *, added: Collection[int], removed: Collection[int]) -> None:
-        self._session.defer(_DELETE.writes(provider_id, removed))
+        self._session.defer(_DELETE.writes(self._session.dialect, provider_id, removed))
         rows = [
             {
                 "resource_provider_id": provider_id,
