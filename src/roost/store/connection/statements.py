@@ -104,9 +104,8 @@ class PreparedInsert:
     """An INSERT of any number of rows into some columns of a table.
 
     With `replacing`, a new row overwrites an existing one that has the same values in these
-    columns; with `keeping`, an existing one with the same key stays. `computed` are columns whose
-    values the database computes, each by a function of the dialect and of the row's parameters by
-    name.
+    columns. `computed` are columns whose values the database computes, each by a function of the
+    dialect and of the row's parameters by name.
     """
 
     def __init__(
@@ -114,13 +113,11 @@ class PreparedInsert:
         table: Table,
         columns: Sequence[str],
         replacing: Sequence[str] = (),
-        keeping: bool = False,
         computed: Mapping[str, Computation] | None = None,
     ) -> None:
         self._table = table
         self._columns = tuple(columns)
         self._replacing = tuple(replacing)
-        self._keeping = keeping
         self._computed = dict(computed or {})
         self._statements: dict[tuple[str, int], Prepared] = {}
 
@@ -139,8 +136,6 @@ class PreparedInsert:
     def _build(self, dialect: str, count: int) -> Any:
         rows = [self._row(dialect, n) for n in range(count)]
         statement: Any = _INSERT[dialect](self._table).inline().values(rows)
-        if self._keeping:
-            return _kept_on_conflict(statement, self._table, dialect)
         if not self._replacing:
             return statement
         others = [name for name in self._columns if name not in self._replacing]
@@ -161,14 +156,6 @@ class PreparedInsert:
         return given | computed
 
 
-def _kept_on_conflict(statement: Any, table: Table, dialect: str) -> Any:
-    if dialect != "mysql":
-        return statement.on_conflict_do_nothing()
-    key = next(iter(table.primary_key))
-    # IGNORE would ignore other errors as well.
-    return statement.on_duplicate_key_update({key.name: key})
-
-
 class PreparedDelete:
     """A DELETE of the rows that have a number in one column, and any of some in another."""
 
@@ -176,22 +163,16 @@ class PreparedDelete:
         self._table, self._column, self._other = table.name, column, other
 
     def writes(self, dialect: Dialect, number: int, others: Iterable[int]) -> Iterable[Write]:
-        for some in chunks(others):
-            yield self._write(dialect, number, "IN", some)
-
-    def all_but(self, dialect: Dialect, number: int, kept: Sequence[int]) -> Write:
-        """A DELETE of all rows that have none of these in the other column; of all, for many."""
-        return self._write(dialect, number, "NOT IN", kept if len(kept) <= CHUNK else ())
-
-    def _write(self, dialect: Dialect, number: int, which: str, others: Sequence[int]) -> Write:
-        numbers = number, *others
         # MariaDB prepares texts that occur again; elsewhere numbers in the text are quicker.
         has_marks = dialect.name == "mysql"
-        own, *listed = ["%s"] * len(numbers) if has_marks else map(str, numbers)
-        text = f"DELETE FROM {self._table} WHERE {self._column} = {own}"
-        if others:
-            text += f" AND {self._other} {which} ({','.join(listed)})"
-        return Write(text, numbers if has_marks else None)
+        for some in chunks(others):
+            numbers = number, *some
+            own, *listed = ["%s"] * len(numbers) if has_marks else map(str, numbers)
+            yield Write(
+                f"DELETE FROM {self._table} "
+                f"WHERE {self._column} = {own} AND {self._other} IN ({','.join(listed)})",
+                numbers if has_marks else None,
+            )
 
 
 _INSERT: Mapping[str, Callable[[Table], Any]] = {

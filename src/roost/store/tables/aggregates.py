@@ -6,10 +6,10 @@ unless the database considers them equal. To searches they are one aggregate.
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import insert, select
+from sqlalchemy import bindparam, delete, insert, select
 
 from roost.model import EventKind
-from roost.store.connection.statements import PreparedDelete, PreparedInsert, chunks
+from roost.store.connection.statements import Prepared, PreparedInsert, chunks
 from roost.store.schema import placement_aggregates, resource_provider_aggregates
 from roost.store.tables.session import Session
 
@@ -17,10 +17,8 @@ _table = resource_provider_aggregates
 _KIND = "aggregate"
 
 # Built once: building a statement costs as much as running it.
-_DELETE = PreparedDelete(_table, "resource_provider_id", "aggregate_id")
-_INSERT = PreparedInsert(
-    _table, ["resource_provider_id", "aggregate_id", "created_at"], keeping=True
-)
+_DELETE = Prepared(delete(_table).where(_table.c.resource_provider_id == bindparam("provider")))
+_INSERT = PreparedInsert(_table, ["resource_provider_id", "aggregate_id", "created_at"])
 
 
 class Aggregates:
@@ -36,10 +34,9 @@ class Aggregates:
         Gives back how they are stored, in the order in which they were first named.
         """
         stored = self._stored(uuids)
+        # Two statements. Finding out what differs would take a third.
         session = self._session
-        # What is there and stays is found by the statements themselves: before 1.19 nothing moves a
-        # generation, so what was read before may be wrong.
-        session.defer([_DELETE.all_but(session.dialect, provider_id, sorted(stored))])
+        session.write(_DELETE, {"provider": provider_id})
         rows = [
             {"resource_provider_id": provider_id, "aggregate_id": id, "created_at": session.now}
             for id in sorted(stored)
