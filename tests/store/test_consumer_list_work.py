@@ -68,10 +68,20 @@ def fill(engine: sa.Engine) -> None:
                 for class_id in ((0, 1, 2) if id % 500 == 0 else (0, 1))
             ],
         )
+    analyze(engine)
+
+
+def analyze(engine: sa.Engine) -> None:
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         for table in schema.PLACEMENT_TABLES:
             word = "ANALYZE TABLE" if engine.dialect.name == "mysql" else "ANALYZE"
             connection.exec_driver_sql(f"{word} {table.name}").close()
+
+
+LARGE = frozenset({"allocations", "consumers", "resource_providers"})
+# MariaDB estimates how many rows a table has from a few pages, anew whenever it likes. Where it was
+# far off, it is asked to look again.
+ESTIMATES_MAX = 3
 
 
 def read(roost: Roost, page: Page, **rules: Any) -> int:
@@ -144,7 +154,11 @@ def test_every_filter_is_served_by_indexes(roost: Roost) -> None:
         statements.clear()
         assert read(roost, Page(), **rules) == count, title
         statement, parameters = statements[0]
-        with engine.connect() as connection:
-            found = scans(connection, statement, parameters)
-        # What is read as a whole is small: the names of projects, and what a filter has found.
-        assert not {"allocations", "consumers", "resource_providers"}.intersection(found), title
+        for _ in range(ESTIMATES_MAX):
+            with engine.connect() as connection:
+                # What is read as a whole is small: the names of projects, and what a filter found.
+                large = LARGE.intersection(scans(connection, statement, parameters))
+            if not large:
+                break
+            analyze(engine)
+        assert not large, title
