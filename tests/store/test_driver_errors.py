@@ -6,6 +6,7 @@ from sqlalchemy import exc as sql
 
 from roost.errors import Unavailable
 from roost.store.connection.driver_errors import converting_errors
+from roost.store.store import Store
 
 
 @pytest.mark.parametrize(
@@ -22,3 +23,14 @@ from roost.store.connection.driver_errors import converting_errors
 def test_temporary_errors_of_the_database_are_unavailable(error: Exception) -> None:
     with pytest.raises(Unavailable), converting_errors():
         raise error
+
+
+@pytest.mark.parametrize("synchronised_url", ["mariadb"], indirect=True)
+# Shutting down, and what a node of Galera says at COMMIT once it has lost the others.
+@pytest.mark.parametrize("number", [1053, 1180])
+def test_a_server_that_is_of_no_use_is_unavailable(synchronised_url: str, number: int) -> None:
+    store = Store.open(synchronised_url)
+    text = f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'gone'"
+    with store.engine.connect() as connection, pytest.raises(driver.DBConnectionError):
+        connection.exec_driver_sql(text)
+    store.dispose()

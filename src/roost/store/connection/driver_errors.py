@@ -92,9 +92,10 @@ def _postgresql_failure(error: sql.OperationalError, *_: object) -> None:
         raise driver.DBConnectionError(error)
 
 
-# Too many connections, or shutting down; the user, the host or the lack of TLS is refused.
+# Too many connections, or shutting down; the user, the host or the lack of TLS is refused; a node
+# of Galera has lost the others at COMMIT.
 @exc_filters.filters(  # type: ignore[untyped-decorator]
-    "mysql", sql.OperationalError, r".*\((1040|1053|1203|1044|1045|1129|1130|1698|2026),"
+    "mysql", sql.OperationalError, r".*\((1040|1053|1180|1203|1044|1045|1129|1130|1698|2026),"
 )
 def _mysql_unavailable(error: sql.OperationalError, *_: object) -> None:
     raise driver.DBConnectionError(error)
