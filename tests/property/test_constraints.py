@@ -87,7 +87,7 @@ def check(choices: Choices) -> Counter[tuple[type[Constraint], bool]]:
         )
         slots = [each.slot for each in slots_of(index, split, Budget())]
     else:
-        slots = [slot for group in query.groups for slot in GroupMatcher(index, group).slots]
+        slots = [slot for group in query.groups for slot in GroupMatcher(index, group).make_slots()]
     ways = make_ways(choices, index, slots)
     if ways is None:
         return counts

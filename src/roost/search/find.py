@@ -169,7 +169,7 @@ class Search:
         self.slots = [
             slot
             for group in query.groups
-            for slot in GroupMatcher(index, group, budget=self.budget).slots
+            for slot in GroupMatcher(index, group, budget=self.budget).make_slots()
         ]
         self.constraints = RequestConstraints(
             index, query, self.slots, together=together, budget=self.budget

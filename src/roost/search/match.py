@@ -151,10 +151,11 @@ class GroupMatcher:
             each is not None for each in (self._traits, self._aggregates, self.range)
         )
         demands = {index.classes.ids[name]: amount for name, amount in group.resources.items()}
-        if alone:
-            self.slots = [Slot(self, demands)]
-        else:
-            self.slots = [Slot(self, {class_id: demands[class_id]}) for class_id in demands]
+        # What each slot takes. Slots know their group, so the group does not keep them.
+        self._demands = [demands] if alone else [{each: demands[each]} for each in demands]
+
+    def make_slots(self) -> "list[Slot]":
+        return [Slot(self, demands) for demands in self._demands]
 
     def accepts(self, index: Index, rows: Integers) -> Mask:
         """Which of the rows meet the rules on traits, aggregates and tree."""
@@ -270,7 +271,7 @@ def matching_providers(
         if key is not None:
             row = rows_of.get(key)
             ranges.append(range(0) if row is None else range(row, row + 1))
-    (slot,) = (matcher := GroupMatcher(index, group)).slots
+    (slot,) = (matcher := GroupMatcher(index, group)).make_slots()
     if matcher.range is not None:
         ranges.append(matcher.range)
     first, end = max(each.start for each in ranges), min(each.stop for each in ranges)

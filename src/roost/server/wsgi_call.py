@@ -91,6 +91,9 @@ class WsgiCall:
             LOG.error("the application failed", exc_info=error)
             self.close()
             self._refuse(HttpError(500))
+        finally:
+            # It knows this call. Both would stay in memory until the garbage collector comes.
+            del self._environ[EXCHANGE]
 
     def _refuse(self, error: HttpError) -> None:
         """Answer with this error instead."""

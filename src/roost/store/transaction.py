@@ -1,7 +1,6 @@
 """`Transaction`: one write transaction, with an attribute for each kind of table."""
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 
 from roost.changes import ProviderParts
 from roost.model import Inventory
@@ -22,45 +21,45 @@ from roost.store.tables.trees import Trees
 
 
 class Transaction(Session):
-    """What a unit of work is given. Each table is made when the unit first uses it."""
+    """What a unit of work is given. A table knows its transaction, which therefore keeps none."""
 
-    @cached_property
+    @property
     def providers(self) -> Providers:
         return Providers(self)
 
-    @cached_property
+    @property
     def trees(self) -> Trees:
         return Trees(self)
 
-    @cached_property
+    @property
     def inventories(self) -> Inventories:
         return Inventories(self)
 
-    @cached_property
+    @property
     def traits(self) -> Traits:
         return Traits(self)
 
-    @cached_property
+    @property
     def aggregates(self) -> Aggregates:
         return Aggregates(self)
 
-    @cached_property
+    @property
     def consumers(self) -> Consumers:
         return Consumers(self)
 
-    @cached_property
+    @property
     def allocations(self) -> Allocations:
         return Allocations(self)
 
-    @cached_property
+    @property
     def classes(self) -> Classes:
         return Classes(self)
 
-    @cached_property
+    @property
     def trait_names(self) -> TraitNames:
         return TraitNames(self)
 
-    @cached_property
+    @property
     def idempotency_keys(self) -> IdempotencyKeys:
         return IdempotencyKeys(self)
 

@@ -231,11 +231,11 @@ def slots_of_group(index: Index, group: RequestGroup, budget: Budget) -> list[Sp
     budget.step(1 + len(group.resources))
     matcher = GroupMatcher(index, group, budget=budget)
     if not group.can_split:
-        return [SplitSlot(index, slot, may_split=False) for slot in matcher.slots]
+        return [SplitSlot(index, slot, may_split=False) for slot in matcher.make_slots()]
     whole = {name: n for name, n in group.resources.items() if name not in group.can_split}
     found = []
     if whole:
-        slots = GroupMatcher(index, evolve(group, resources=whole), budget=budget).slots
+        slots = GroupMatcher(index, evolve(group, resources=whole), budget=budget).make_slots()
         found += [SplitSlot(index, Slot(matcher, slot.demands), may_split=False) for slot in slots]
     for name in group.resources:
         if name in group.can_split:

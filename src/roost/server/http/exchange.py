@@ -62,18 +62,18 @@ class HttpExchange:
         "_is_received",
         "_length_is_known",
         "_line",
+        "_scope",
         "chunks",
         "is_complete",
         "is_over",
         "keeps_alive",
         "pending",
-        "scope",
     )
 
     def __init__(
         self, line: Line, scope: dict[str, Any], keeps_alive: bool, awaits_continue: bool
     ) -> None:
-        self.scope = scope
+        self._scope = scope
         scope["cut_off"] = self.cut_off
         scope["fail"] = self.fail
         # Of the body: what has arrived and was not received, whether that is all, and who waits.
@@ -94,6 +94,14 @@ class HttpExchange:
 
     # -----------------------------------------------------------------------------------------
     # The request
+
+    def take_scope(self) -> dict[str, Any]:
+        """What the request is. The scope knows the exchange, which therefore keeps it no longer.
+
+        Otherwise what belongs to a request would stay in memory until the garbage collector comes.
+        """
+        scope, self._scope = self._scope, {}
+        return scope
 
     def receive(self) -> Any:
         """The next part of the body, or that the client is gone."""

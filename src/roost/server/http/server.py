@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from roost.server.http.connection import Connection
 from roost.server.http.exchange import HttpExchange
 from roost.server.http.readiness import READ, new_readiness
+from roost.server.http.request_parser import Scope
 
 LOG = logging.getLogger(__name__)
 
@@ -216,8 +217,9 @@ class HttpServer:
 
     def begin(self, exchange: HttpExchange) -> None:
         """Answer a request in this thread, if the application takes it, or on the event loop."""
+        scope = exchange.take_scope()
         try:
-            if self._application.begin(exchange.scope, exchange.receive, exchange.send):
+            if self._application.begin(scope, exchange.receive, exchange.send):
                 return
         except Exception as error:
             LOG.error("a request could not be begun", exc_info=error)
@@ -225,7 +227,7 @@ class HttpServer:
             return
         assert self._loop is not None
         try:
-            self._loop.call_soon_threadsafe(self._await, exchange)
+            self._loop.call_soon_threadsafe(self._await, exchange, scope)
         except RuntimeError:
             # The event loop has ended, and the process will.
             exchange.fail()
@@ -247,15 +249,15 @@ class HttpServer:
     # -----------------------------------------------------------------------------------------
     # On the event loop
 
-    def _await(self, exchange: HttpExchange) -> None:
+    def _await(self, exchange: HttpExchange, scope: Scope) -> None:
         assert self._loop is not None
-        task = self._loop.create_task(self._answer(exchange))
+        task = self._loop.create_task(self._answer(exchange, scope))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, exchange: HttpExchange) -> None:
+    async def _answer(self, exchange: HttpExchange, scope: Scope) -> None:
         try:
-            await self._application(exchange.scope, exchange.receive, exchange.send)
+            await self._application(scope, exchange.receive, exchange.send)
         except Exception as error:
             LOG.error("a request failed", exc_info=error)
         finally:
