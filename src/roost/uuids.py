@@ -15,7 +15,10 @@ _CONSUMER_KEY = re.compile(r"[0-9a-fA-F-]{36}")
 
 def is_uuid(value: object) -> bool:
     """Whether a text spells a UUID: in any case, with dashes or without, in braces, as a URN."""
-    return isinstance(value, str) and _DIGITS.fullmatch(_bare(value)) is not None
+    if not isinstance(value, str):
+        return False
+    # Most are in the canonical spelling.
+    return bool(_CANONICAL.fullmatch(value) or _DIGITS.fullmatch(_bare(value)))
 
 
 def canonical_uuid(text: str) -> str:

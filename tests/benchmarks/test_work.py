@@ -89,23 +89,23 @@ def query_of(case: Case, limit: int | None = None) -> CandidateQuery:
 
 @pytest.mark.parametrize("case", SEARCHES, ids=lambda case: case.key)
 def test_a_limit_bounds_the_choices_of_every_search(roost: Roost, case: Case) -> None:
-    with roost.current_index() as index:
-        for limit in LIMITS:
-            budget = Budget()
-            answer = find(index, query_of(case, limit), budget=budget)
-            assert answer.count <= limit
-            # If fewer candidates are found, all trees have been searched.
-            bound = max(limit, HOSTS) * CHOICES_PER_CANDIDATE
-            if case.key == "wide":
-                bound = max(limit, BLOCK_FIRST) * CHOICES_PER_WIDE_CANDIDATE
-            assert budget.choices_tried <= bound, (limit, answer.count)
-            assert budget.rows_examined <= index.rows.count
+    index = roost.current_index()
+    for limit in LIMITS:
+        budget = Budget()
+        answer = find(index, query_of(case, limit), budget=budget)
+        assert answer.count <= limit
+        # If fewer candidates are found, all trees have been searched.
+        bound = max(limit, HOSTS) * CHOICES_PER_CANDIDATE
+        if case.key == "wide":
+            bound = max(limit, BLOCK_FIRST) * CHOICES_PER_WIDE_CANDIDATE
+        assert budget.choices_tried <= bound, (limit, answer.count)
+        assert budget.rows_examined <= index.rows.count
 
 
 def claim_one(roost: Roost, query: CandidateQuery, number: int) -> set[str]:
     """Claim the first candidate; the providers that it takes something from."""
-    with roost.current_index() as index:
-        [candidate] = find(index, query, limit_max=1).candidates
+    index = roost.current_index()
+    [candidate] = find(index, query, limit_max=1).candidates
     change = ConsumerChange(
         consumer_uuid=f"00000000-0000-4000-8000-{number:012}",
         allocations=candidate.allocations,
@@ -126,8 +126,8 @@ def test_after_a_claim_only_the_trees_it_touched_are_rendered(roost: Roost) -> N
     assert first.count > HOSTS
     assert again.size == 0
     touched = claim_one(roost, query, 1)
-    with roost.current_index() as index:
-        rows = {row for uuid in touched for row in index.tree_rows(index.row_of_uuid[uuid])}
+    index = roost.current_index()
+    rows = {row for uuid in touched for row in index.tree_rows(index.row_of_uuid[uuid])}
     after = CountingLayout(query)
     find_candidates(roost, query=query, layout=after)
     assert 0 < after.count <= len(rows)
@@ -146,9 +146,9 @@ def test_catching_up_reads_only_what_changed(roost: Roost, database_url: str) ->
     assert changes.provider_ids == frozenset()
     assert len(changes.rows.providers) == 0
     assert len(changes.generations) == len(touched)
-    with roost.current_index() as index:
-        root = next(iter(touched))
-        generation = int(index.rows.generation[index.row_of_uuid[root]])
+    index = roost.current_index()
+    root = next(iter(touched))
+    generation = int(index.rows.generation[index.row_of_uuid[root]])
     replace_traits(
         roost, provider_uuid=root, traits={"HW_CPU_X86_AVX"}, expected_generation=generation
     )

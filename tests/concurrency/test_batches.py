@@ -38,8 +38,7 @@ def test_claims_succeed_or_are_refused(open_roost: OpenRoost) -> None:
 
 def test_an_existing_row_is_a_conflict_and_changes_nothing(roost: Roost) -> None:
     add_provider(roost, "host", VCPU=4)
-    with roost.current_index():
-        pass
+    roost.current_index()
     put(roost, claim("a", {"host": {"VCPU": 1}}))
     before = dump(roost.store.engine)
     with pytest.raises(ConsumerGenerationConflict):

@@ -122,11 +122,11 @@ class Commits:
 
 def index_is_right(roost: Roost) -> bool:
     """Whether the index equals one that is loaded from the tables."""
-    with roost.current_index() as index:
-        mine = index.contents()
+    index = roost.current_index()
+    mine = index.contents()
     other = Roost(Store(roost.store._database), roost.settings)
-    with other.current_index() as index:
-        return bool(mine == index.contents())
+    index = other.current_index()
+    return bool(mine == index.contents())
 
 
 def test_claims_share_a_transaction(ready: Roost) -> None:
@@ -201,12 +201,12 @@ def _fields(change: ConsumerChange) -> dict[str, Any]:
 
 def test_each_claim_moves_a_generation_and_is_an_event(ready: Roost) -> None:
     position = current_position(ready)
-    with ready.current_index() as index:
-        before = int(index.rows.generation[index.row_of_uuid[uid("host")]])
+    index = ready.current_index()
+    before = int(index.rows.generation[index.row_of_uuid[uid("host")]])
     changes = [claim(f"c{number}", {"host": {"VCPU": number}}) for number in (1, 2, 3)]
     assert claim_together(ready, changes) == [None] * 3
-    with ready.current_index() as index:
-        assert int(index.rows.generation[index.row_of_uuid[uid("host")]]) == before + 3
+    index = ready.current_index()
+    assert int(index.rows.generation[index.row_of_uuid[uid("host")]]) == before + 3
     kinds = frozenset({EventKind.ALLOCATIONS})
     found = read_events(ready, position=position, event_filter=EventFilter(kinds=kinds, tree=None))
     told = [

@@ -118,9 +118,9 @@ def test_after_a_lost_race_processes_choose_different_ones_in_order(
         assert [len(set(each)) for each in chosen] == [1, 1]
         assert chosen[0][0] != chosen[1][0]
     # A client may insist on the very first one.
-    with services[0].current_index() as index:
-        query = evolve(request_of("x").query, order=Order(by=by), limit=1)
-        (candidate,) = find(index, query).candidates
+    index = services[0].current_index()
+    query = evolve(request_of("x").query, order=Order(by=by), limit=1)
+    (candidate,) = find(index, query).candidates
     assert [place_one(services[0], "insists", by, limit=1)] == list(candidate.allocations)
 
 
@@ -328,8 +328,8 @@ def test_a_lost_race_does_not_change_the_order(
     """A request with an order gets the first candidate that fits, however many races it loses."""
     add_hosts(roost, 32, 4)
     query = evolve(request_of("a").query, order=Order(by=by))
-    with roost.current_index() as index:
-        first = find(index, query).candidates[0].allocations
+    index = roost.current_index()
+    first = find(index, query).candidates[0].allocations
     lost = iter([True] * 5)
     original = place_module.write
 

@@ -78,12 +78,12 @@ def test_readers_never_see_half_a_reshape(open_roost: OpenRoost) -> None:
 
     def read() -> None:
         while not done.is_set():
-            with reader.current_index() as index:
-                rows = [index.row_of_uuid[uid(name)] for name in ("left", "right")]
-                left, right = (
-                    sum(inventory.used for inventory in index.inventories(row)) for row in rows
-                )
-                seen.add((left, right))
+            index = reader.current_index()
+            rows = [index.row_of_uuid[uid(name)] for name in ("left", "right")]
+            left, right = (
+                sum(inventory.used for inventory in index.inventories(row)) for row in rows
+            )
+            seen.add((left, right))
 
     thread = threading.Thread(target=read)
     thread.start()

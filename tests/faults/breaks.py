@@ -66,7 +66,7 @@ def break_batch_guard() -> None:
 
     def rows_unguarded(*arguments: Any) -> list[Write]:
         guard, *others = rows(*arguments)
-        return [guard._replace(expected=None), *others]
+        return [msgspec.structs.replace(guard, expected=None), *others]
 
     new_claims._mysql = rows_unguarded
 

@@ -50,13 +50,12 @@ class TestIncompleteRows:
         write(store.engine, ROOTLESS, UNKNOWN)
         assert levels(store) == [Level.FAILURE, Level.WARNING, Level.SUCCESS]
         running = Roost(Store.open(database_url), Settings())
-        with running.current_index():
-            pass
+        running.current_index()
         assert complete_rows(store, INCOMPLETE) == CompletedRows(roots=2, consumers=2)
         assert complete_rows(store, INCOMPLETE) == CompletedRows(roots=0, consumers=0)
         assert levels(store) == [Level.SUCCESS] * 3
-        with running.current_index() as index:
-            assert index.contents() == Index.build(store.load()[1]).contents()
+        index = running.current_index()
+        assert index.contents() == Index.build(store.load()[1]).contents()
         running.close()
 
     def test_no_more_than_so_many_at_once(self, store: Store) -> None:

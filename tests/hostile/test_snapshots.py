@@ -170,8 +170,8 @@ def test_a_long_search_delays_nobody_and_sees_nothing_of_what_follows(roost, mon
 
 def test_an_answer_that_is_written_late_is_that_of_the_search(roost):
     """Rendering takes long too: here, writes come between the search and its texts."""
-    with roost.current_index() as index:
-        answer = find(index, WIDE)
+    index = roost.current_index()
+    answer = find(index, WIDE)
     before = oracle(loaded(roost), WIDE)
     put(roost, claim("consumer", {"device0": {"VGPU": 1}}))
     delete_provider(roost, uuid=uid("device3"))
@@ -298,16 +298,16 @@ def test_who_waits_while_a_change_fails_does_not_get_half_of_it(monkeypatch):
 
 def test_a_deleted_provider_is_not_in_a_recent_index(roost, monkeypatch):
     """Even if the index has got further than the snapshot that is given out."""
-    with roost.current_index() as index:
-        assert uid("device3") in index.row_of_uuid
+    index = roost.current_index()
+    assert uid("device3") in index.row_of_uuid
     monkeypatch.setattr(shared_index, "ROWS_IN_PLACE_MAX", 0)
     reading = threading.Event()
     seen = []
     take_snapshot = Index.snapshot
 
     def read() -> None:
-        with roost.recent_index(allow_stale=True) as index:
-            seen.append(index is not None and uid("device3") in index.row_of_uuid)
+        index = roost.recent_index(allow_stale=True)
+        seen.append(index is not None and uid("device3") in index.row_of_uuid)
 
     def snapshot_later(self: Index) -> Index:
         # The change is complete, but its snapshot is not there yet.

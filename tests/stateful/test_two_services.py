@@ -161,8 +161,8 @@ class TwoServices(BulkReads, ConsumerReads):
             self.check_provider(roost, provider)
         for consumer in CONSUMERS:
             self.check_consumer(roost, consumer)
-        with roost.current_index() as index:
-            contents = index.contents()
+        index = roost.current_index()
+        contents = index.contents()
         _, rows = roost.store.load()
         assert contents == Index.build(rows).contents()
 

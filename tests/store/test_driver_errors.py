@@ -5,7 +5,7 @@ from oslo_db import exception as driver
 from sqlalchemy import exc as sql
 
 from roost.errors import Unavailable
-from roost.store.connection.driver_errors import converting_errors
+from roost.store.connection.driver_errors import CONVERTING_ERRORS
 from roost.store.store import Store
 
 
@@ -21,7 +21,7 @@ from roost.store.store import Store
     ids=repr,
 )
 def test_temporary_errors_of_the_database_are_unavailable(error: Exception) -> None:
-    with pytest.raises(Unavailable), converting_errors():
+    with pytest.raises(Unavailable), CONVERTING_ERRORS:
         raise error
 
 

@@ -32,8 +32,8 @@ def roost(synchronised_url: str) -> Iterator[Roost]:
 
 
 def put_aggregates(roost: Roost, count: int) -> None:
-    with roost.current_index() as index:
-        generation = int(index.rows.generation[index.row(uid("host"))])
+    index = roost.current_index()
+    generation = int(index.rows.generation[index.row(uid("host"))])
     names = [uid(f"aggregate{number}") for number in range(count)]
     replace_aggregates(
         roost, provider_uuid=uid("host"), aggregates=names, expected_generation=generation
@@ -41,8 +41,8 @@ def put_aggregates(roost: Roost, count: int) -> None:
 
 
 def aggregates_of(roost: Roost) -> int:
-    with roost.current_index() as index:
-        return len(index.row_aggregates(index.row(uid("host"))))
+    index = roost.current_index()
+    return len(index.row_aggregates(index.row(uid("host"))))
 
 
 def used(roost: Roost) -> int:

@@ -151,7 +151,7 @@ def test_handlers_may_reword_errors() -> None:
 
 def identity(**headers: str) -> authentication.Identity:
     return authentication.identify_token(
-        {name.replace("_", "-"): headers[name] for name in headers}.get, "127.0.0.1"
+        {f"HTTP_{name.upper()}": headers[name] for name in headers}
     )
 
 

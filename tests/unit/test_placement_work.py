@@ -1,7 +1,6 @@
 """The cost of choosing places, in steps rather than in time, and what is chosen."""
 
 from collections import Counter
-from contextlib import nullcontext
 from random import Random
 from types import SimpleNamespace
 
@@ -40,7 +39,7 @@ def request_of(count, query=ONE_VCPU, **how):
 
 def choose(index, request, *, attempt=0, seed=1, budget=None):
     service = SimpleNamespace(
-        current_index=lambda: nullcontext(index), settings=Settings(), contention=Contention()
+        current_index=lambda: index, settings=Settings(), contention=Contention()
     )
     return choose_candidates(service, request, attempt, Random(seed), budget or Budget())
 

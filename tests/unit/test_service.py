@@ -29,8 +29,7 @@ class SlowFeed:
 
 
 def read_index(roost: Roost) -> None:
-    with roost.current_index():
-        pass
+    roost.current_index()
 
 
 def start_reading(roost: Roost) -> threading.Thread:

@@ -52,7 +52,10 @@ LOG = logging.getLogger(__name__)
 
 App = falcon.App[falcon.Request, falcon.Response]
 
-# Of the header above. Most answers name this second, or the time when a cloud was filled.
+# Of the WSGI environment. The framework would spell it for each request.
+_VERSION_KEY = "HTTP_" + versions.HEADER.upper().replace("-", "_")
+
+# Of the header `last-modified`. Most answers name this second, or the time when a cloud was filled.
 DATES_CACHED = 1024
 
 
@@ -125,9 +128,9 @@ class RequestContextMiddleware:
         context = request.context
         context.identity = None
         if request.path not in self._open_paths:
-            context.identity = self._identify(request.get_header, request.remote_addr)
+            context.identity = self._identify(request.env)
         if request.path not in self._versionless_paths:
-            context.version = versions.negotiate(request.get_header(versions.HEADER))
+            context.version = versions.negotiate(request.env.get(_VERSION_KEY))
 
 
 def _respond(
@@ -142,10 +145,11 @@ def _respond(
     version = request.context.version
     body_bytes_max = bounds.body_bytes_max(request.method, routes[0].path, roost.settings)
     request_reader.check_length(request, body_bytes_max)
-    if any(not value or "\0" in value for value in parameters.values()):
-        # Nothing has such a name: the path ends in a slash, or has a character that no database
-        # stores.
-        raise HttpError(404)
+    for value in parameters.values():
+        if not value or "\0" in value:
+            # Nothing has such a name: the path ends in a slash, or has a character that no database
+            # stores.
+            raise HttpError(404)
     route = _choose(routes, request.method, version)
     message = _read(request, version, route, body_bytes_max)
     if route.rule is not None:
@@ -185,8 +189,8 @@ def _when_not_held(
 def _read(request: falcon.Request, version: Version, route: Route, body_bytes_max: int) -> Request:
     if route.body is not None:
         request_reader.check_content_type(request)
-    if route.media_types:
-        request_reader.check_accept(request, route.media_types)
+    if media_types := route.media_types:
+        request_reader.check_accept(request, media_types)
     return request_reader.read(
         request,
         version,
@@ -214,10 +218,10 @@ def _respond_openly(
 
 def _choose(routes: list[Route], method: str, version: Version) -> Route:
     """The route of a method in this version; without one, a 404 or 405 as the table has it."""
-    known = [route for route in routes if route.method == method]
-    for route in known:
-        if route.since <= version <= route.until:
+    for route in routes:
+        if route.method == method and route.since <= version <= route.until:
             return route
+    known = [route for route in routes if route.method == method]
     if known and known[0].status_before == 404:
         raise HttpError(404)
     others = (route for route in routes if route not in known)
@@ -252,8 +256,8 @@ def _send(
         response.set_header("location", request.prefix + reply.location)
     if reply.shows_state and version >= versions.SINCE_LAST_MODIFIED:
         modified = reply.modified or datetime.now(UTC)
-        response.set_header("last-modified", _http_date(modified.replace(microsecond=0)))
-        response.set_header("cache-control", "no-cache")
+        date = _http_date(modified.replace(microsecond=0))
+        response.set_headers([("last-modified", date), ("cache-control", "no-cache")])
     _set_version_headers(response, version)
 
 

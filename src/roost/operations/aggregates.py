@@ -10,11 +10,11 @@ from roost.store.transaction import Transaction
 
 
 def read_aggregates(roost: Roost, *, provider_uuid: str) -> ProviderAggregates:
-    with roost.current_index() as index:
-        row = index.row(provider_uuid)
-        return ProviderAggregates(
-            generation=int(index.rows.generation[row]), aggregates=index.stored_aggregates(row)
-        )
+    index = roost.current_index()
+    row = index.row(provider_uuid)
+    return ProviderAggregates(
+        generation=int(index.rows.generation[row]), aggregates=index.stored_aggregates(row)
+    )
 
 
 def replace_aggregates(
@@ -47,4 +47,4 @@ def replace_aggregates(
     if expected_generation is None:
         # No generation moves, so nothing would verify a decision from the index.
         return write_from_tables(roost, unit)
-    return write(roost, unit, providers={provider_uuid: expected_generation}, needs=Needs.NOTHING)
+    return write(roost, unit, providers={provider_uuid: expected_generation}, needs=Needs())

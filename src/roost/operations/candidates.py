@@ -44,18 +44,18 @@ class WrittenCandidates(Value, frozen=True, kw_only=True):
 def find_candidates(roost: Roost, *, query: CandidateQuery, layout: Layout) -> WrittenCandidates:
     settings = roost.settings
     stopwatch = metrics.Stopwatch()
-    with roost.current_index() as index:
-        stopwatch.lap(metrics.SEARCH_CATCH_UP)
-        check_query(index, query)
-        answer = find(
-            index,
-            query,
-            limit_max=settings.max_allocation_candidates,
-            count_max=_count_max(query, layout, settings.answer_bytes_max),
-            depth_first=settings.depth_first,
-            random=RANDOM if settings.randomize_allocation_candidates else None,
-            budget=roost.search_budget(),
-        )
+    index = roost.current_index()
+    stopwatch.lap(metrics.SEARCH_CATCH_UP)
+    check_query(index, query)
+    answer = find(
+        index,
+        query,
+        limit_max=settings.max_allocation_candidates,
+        count_max=_count_max(query, layout, settings.answer_bytes_max),
+        depth_first=settings.depth_first,
+        random=RANDOM if settings.randomize_allocation_candidates else None,
+        budget=roost.search_budget(),
+    )
     if answer.is_too_large:
         raise AnswerTooLarge(settings.answer_bytes_max)
     # A limit asks for some candidates, whoever sets it; without one all of them are asked for. A
@@ -122,12 +122,12 @@ def explain_candidates(
     roost: Roost, *, query: CandidateQuery, tree_uuid: str | None = None
 ) -> Explanation:
     """Explain a search of the whole cloud, or of the tree that a provider is in."""
-    with roost.current_index() as index:
-        check_query(index, query)
-        root = None
-        if tree_uuid is not None:
-            root = int(index.rows.root[index.row(tree_uuid)])
-        return explain(index, query, root=root, budget=roost.search_budget())
+    index = roost.current_index()
+    check_query(index, query)
+    root = None
+    if tree_uuid is not None:
+        root = int(index.rows.root[index.row(tree_uuid)])
+    return explain(index, query, root=root, budget=roost.search_budget())
 
 
 class TreeCapacity(Value, frozen=True, kw_only=True):
@@ -145,15 +145,15 @@ class Capacity(Value, frozen=True, kw_only=True):
 
 
 def count_capacity(roost: Roost, *, query: CandidateQuery) -> Capacity:
-    with roost.current_index() as index:
-        check_query(index, query)
-        claims = simulate_claims(index, query, budget=roost.search_budget())
-        trees = (
-            TreeCapacity(uuid=index.uuids[root], name=index.names[root], count=count)
-            for root, count in claims.by_root.items()
-        )
-        return Capacity(
-            count=claims.count,
-            trees=tuple(sorted(trees, key=lambda tree: (-tree.count, tree.name))),
-            complete=claims.complete,
-        )
+    index = roost.current_index()
+    check_query(index, query)
+    claims = simulate_claims(index, query, budget=roost.search_budget())
+    trees = (
+        TreeCapacity(uuid=index.uuids[root], name=index.names[root], count=count)
+        for root, count in claims.by_root.items()
+    )
+    return Capacity(
+        count=claims.count,
+        trees=tuple(sorted(trees, key=lambda tree: (-tree.count, tree.name))),
+        complete=claims.complete,
+    )

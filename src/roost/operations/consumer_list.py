@@ -139,8 +139,7 @@ class ListedConsumers:
     def _read(self, after: int, count: int) -> Chunk:
         # The index is read first. So a generation is never newer than what the consumer holds, and
         # a client that writes with it is refused if it has missed something.
-        with self._roost.current_index() as index:
-            pass
+        index = self._roost.current_index()
         rows, is_last = self._roost.store.consumer_list.read(self._wanted, after=after, count=count)
         return Chunk(index, rows, after, is_last)
 
@@ -184,8 +183,7 @@ def list_consumers(
     roost: Roost, *, query: ConsumerQuery, page: Page, layout: Layout
 ) -> ListedConsumers:
     """A page of consumers; refuses a provider, a tree or a class that does not exist."""
-    with roost.current_index() as index:
-        pass
+    index = roost.current_index()
     class_id = root_id = provider_ids = None
     if query.resource_class is not None:
         check_classes(index, [query.resource_class])

@@ -63,8 +63,8 @@ def describe_writes(
         return []
     reported = found[:WRITES_MAX]
     # The index has caught up with at least these writes.
-    with roost.current_index() as index:
-        now = _read_names(index, [each.record for each in reported], trees)
+    index = roost.current_index()
+    now = _read_names(index, [each.record for each in reported], trees)
     names = NamesAtTime(now.providers)
     end = found[-1].position
     if is_ahead(now.position, end):

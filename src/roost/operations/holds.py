@@ -25,11 +25,11 @@ def hold_tree(
     roost: Roost, *, provider_uuid: str, seconds: float, sender: str | None
 ) -> GrantedHold:
     """Hold the tree of a provider. Returns once all processes know of it."""
-    with roost.current_index() as index:
-        row = index.row(provider_uuid)
-        root_uuid = index.root_uuid(row)
-        root_id = index.ids[index.row(root_uuid)]
-        position = index.position
+    index = roost.current_index()
+    row = index.row(provider_uuid)
+    root_uuid = index.root_uuid(row)
+    root_id = index.ids[index.row(root_uuid)]
+    position = index.position
     id = str(uuid_module.uuid4())
     seconds = min(seconds, roost.settings.hold_seconds_max)
     roost.holds.check_rest(root_uuid)

@@ -20,14 +20,14 @@ LOG = logging.getLogger(__name__)
 
 
 def read_inventories(roost: Roost, *, provider_uuid: str) -> ProviderInventories:
-    with roost.current_index() as index:
-        row = index.row(provider_uuid)
-        found = index.inventories(row)
-        return ProviderInventories(
-            generation=int(index.rows.generation[row]),
-            inventories={index.classes.names[each.class_id]: inventory_of(each) for each in found},
-            modified=moment(max(each.modified for each in found)) if found else None,
-        )
+    index = roost.current_index()
+    row = index.row(provider_uuid)
+    found = index.inventories(row)
+    return ProviderInventories(
+        generation=int(index.rows.generation[row]),
+        inventories={index.classes.names[each.class_id]: inventory_of(each) for each in found},
+        modified=moment(max(each.modified for each in found)) if found else None,
+    )
 
 
 def replace_inventories(roost: Roost, *, change: InventoryChange) -> ProviderInventories:
@@ -61,7 +61,7 @@ def replace_inventories(roost: Roost, *, change: InventoryChange) -> ProviderInv
         roost,
         unit,
         providers={change.provider_uuid: change.expected_generation},
-        needs=Needs.INVENTORIES,
+        needs=Needs(inventories=True),
     )
 
 
@@ -120,7 +120,7 @@ def update_inventory(
         )
 
     return write(
-        roost, unit, providers={provider_uuid: expected_generation}, needs=Needs.INVENTORIES
+        roost, unit, providers={provider_uuid: expected_generation}, needs=Needs(inventories=True)
     )
 
 

@@ -23,6 +23,7 @@ from typing import Generic, NamedTuple, TypeVar
 from roost.errors import RoostError, Unavailable
 from roost.observe import metrics
 from roost.operations.state_readers import (
+    NEEDS_ALL,
     IndexReader,
     IndexSnapshot,
     LockedIndexReader,
@@ -57,7 +58,7 @@ def write(
     unit: Unit[Result],
     *,
     providers: Generations,
-    needs: Needs = Needs.ALL,
+    needs: Needs = NEEDS_ALL,
     retry_count: int = RETRY_COUNT_DEFAULT,
 ) -> Result:
     """Run a unit of work that moves the generation of every provider it decides on.
@@ -134,5 +135,5 @@ def _recent_snapshot(
 def _snapshot(
     roost: Roost, providers: Generations, needs: Needs, *, allow_stale: bool
 ) -> IndexSnapshot | None:
-    with roost.recent_index(allow_stale=allow_stale) as index:
-        return None if index is None else take_snapshot(index, providers, needs)
+    index = roost.recent_index(allow_stale=allow_stale)
+    return None if index is None else take_snapshot(index, providers, needs)

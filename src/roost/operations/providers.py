@@ -20,8 +20,8 @@ from roost.store.transaction import Transaction
 
 
 def read_provider(roost: Roost, *, uuid: str) -> Provider:
-    with roost.current_index() as index:
-        return _provider(index, index.row(uuid))
+    index = roost.current_index()
+    return _provider(index, index.row(uuid))
 
 
 class ProviderList:
@@ -80,18 +80,18 @@ def list_provider_page(roost: Roost, *, query: ProviderQuery, page: Page) -> Pro
 
 
 def _select(roost: Roost, query: ProviderQuery) -> tuple[Index, Integers]:
-    with roost.current_index() as index:
-        check_classes(index, query.resources)
-        check_traits(index, [query.traits])
-        rows = matching_providers(index, query)
-        if query.name is None or query.name in index.row_of_name:
-            return index, rows
+    index = roost.current_index()
+    check_classes(index, query.resources)
+    check_traits(index, [query.traits])
+    rows = matching_providers(index, query)
+    if query.name is None or query.name in index.row_of_name:
+        return index, rows
     # Names are unique to the database. So it has at most one that it takes for equal.
     stored = roost.store.reads.stored_provider_name(query.name)
     if stored is None:
         return index, rows
-    with roost.current_index() as index:
-        return index, matching_providers(index, msgspec.structs.replace(query, name=stored))
+    index = roost.current_index()
+    return index, matching_providers(index, msgspec.structs.replace(query, name=stored))
 
 
 def create_provider(roost: Roost, *, uuid: str, name: str, parent_uuid: str | None) -> Provider:

@@ -13,16 +13,16 @@ from roost.store.transaction import Transaction
 
 
 def list_resource_classes(roost: Roost) -> list[NamedValue]:
-    with roost.current_index() as index:
-        return [index.classes.entry(number) for number in sorted(index.classes.names)]
+    index = roost.current_index()
+    return [index.classes.entry(number) for number in sorted(index.classes.names)]
 
 
 def read_resource_class(roost: Roost, *, name: str) -> NamedValue:
-    with roost.current_index() as index:
-        number = index.classes.ids.get(name)
-        if number is None:
-            raise ResourceClassNotFound(name)
-        return index.classes.entry(number)
+    index = roost.current_index()
+    number = index.classes.ids.get(name)
+    if number is None:
+        raise ResourceClassNotFound(name)
+    return index.classes.entry(number)
 
 
 def create_resource_class(roost: Roost, *, name: str) -> None:

@@ -8,7 +8,6 @@ too little.
 """
 
 import abc
-import enum
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
@@ -137,14 +136,18 @@ class IndexSnapshot(Value, frozen=True, kw_only=True):
     trait_ids: Mapping[str, int]
 
 
-class Needs(enum.Flag):
+class Needs(Value, frozen=True, kw_only=True):
     """What a unit of work may read of a provider besides its generation."""
 
-    NOTHING, INVENTORIES, TRAITS, ALL = 0, 1, 2, 3
+    inventories: bool = False
+    traits: bool = False
+
+
+NEEDS_ALL = Needs(inventories=True, traits=True)
 
 
 def take_snapshot(
-    index: Index, generations: Mapping[str, int | None], needs: Needs = Needs.ALL
+    index: Index, generations: Mapping[str, int | None], needs: Needs = NEEDS_ALL
 ) -> IndexSnapshot | None:
     """What the index contains of these providers, and nothing of the index itself.
 
@@ -169,7 +172,7 @@ def take_snapshot(
 
 def _provider_snapshot(index: Index, row: int, needs: Needs) -> ProviderSnapshot:
     generation = int(index.rows.generation[row])
-    inventories = index.inventories(row) if Needs.INVENTORIES in needs else ()
+    inventories = index.inventories(row) if needs.inventories else ()
     return ProviderSnapshot(
         state=ProviderState(id=index.ids[row], uuid=index.uuids[row], generation=generation),
         inventories={
@@ -178,7 +181,7 @@ def _provider_snapshot(index: Index, row: int, needs: Needs) -> ProviderSnapshot
             )
             for each in inventories
         },
-        traits=frozenset(index.row_traits(row) if Needs.TRAITS in needs else ()),
+        traits=frozenset(index.row_traits(row) if needs.traits else ()),
     )
 
 

@@ -28,23 +28,23 @@ def list_traits(
     """Traits that meet every filter given; `associated` is whether a provider has the trait."""
     if names is not None:
         names |= _stored_names(roost, names)
-    with roost.current_index() as index:
-        catalog = index.traits
-        numbers = set(catalog.names)
-        if names is not None:
-            numbers = {number for number in numbers if catalog.names[number] in names}
-        if prefix is not None:
-            numbers = {number for number in numbers if catalog.names[number].startswith(prefix)}
-        if associated is not None:
-            in_use = _traits_in_use(index)
-            numbers = numbers & in_use if associated else numbers - in_use
-        return [catalog.entry(number) for number in sorted(numbers)]
+    index = roost.current_index()
+    catalog = index.traits
+    numbers = set(catalog.names)
+    if names is not None:
+        numbers = {number for number in numbers if catalog.names[number] in names}
+    if prefix is not None:
+        numbers = {number for number in numbers if catalog.names[number].startswith(prefix)}
+    if associated is not None:
+        in_use = _traits_in_use(index)
+        numbers = numbers & in_use if associated else numbers - in_use
+    return [catalog.entry(number) for number in sorted(numbers)]
 
 
 def _stored_names(roost: Roost, names: frozenset[str]) -> frozenset[str]:
     """The stored spelling of names that are in no trait as they are."""
-    with roost.current_index() as index:
-        unknown = [name for name in names if name not in index.traits.ids]
+    index = roost.current_index()
+    unknown = [name for name in names if name not in index.traits.ids]
     return frozenset(roost.store.reads.stored_trait_names(unknown))
 
 
@@ -54,11 +54,11 @@ def _traits_in_use(index: Index) -> set[int]:
 
 
 def read_trait(roost: Roost, *, name: str) -> NamedValue:
-    with roost.current_index() as index:
-        number = index.traits.ids.get(name)
-        if number is None:
-            raise TraitNotFound(name)
-        return index.traits.entry(number)
+    index = roost.current_index()
+    number = index.traits.ids.get(name)
+    if number is None:
+        raise TraitNotFound(name)
+    return index.traits.entry(number)
 
 
 def ensure_trait(roost: Roost, *, name: str) -> bool:
@@ -90,15 +90,15 @@ def delete_trait(roost: Roost, *, name: str) -> None:
 
 
 def read_traits(roost: Roost, *, provider_uuid: str) -> ProviderTraits:
-    with roost.current_index() as index:
-        row = index.row(provider_uuid)
-        numbers = index.row_traits(row)
-        newest = max((index.traits.modified[number] for number in numbers), default=None)
-        return ProviderTraits(
-            generation=int(index.rows.generation[row]),
-            traits=index.trait_names(row),
-            modified=None if newest is None else moment(newest),
-        )
+    index = roost.current_index()
+    row = index.row(provider_uuid)
+    numbers = index.row_traits(row)
+    newest = max((index.traits.modified[number] for number in numbers), default=None)
+    return ProviderTraits(
+        generation=int(index.rows.generation[row]),
+        traits=index.trait_names(row),
+        modified=None if newest is None else moment(newest),
+    )
 
 
 def replace_traits(
@@ -128,7 +128,9 @@ def replace_traits(
         tx.tell_parts(provider, traits=after)
         return ProviderTraits(generation=provider.generation + 1, traits=names, modified=tx.now)
 
-    return write(roost, unit, providers={provider_uuid: expected_generation}, needs=Needs.TRAITS)
+    return write(
+        roost, unit, providers={provider_uuid: expected_generation}, needs=Needs(traits=True)
+    )
 
 
 def _read_if_unchanged(
@@ -148,15 +150,15 @@ def _read_if_unchanged(
             and traits == set(index.trait_names(row))
         )
 
-    with roost.recent_index(allow_stale=True) as recent:
-        if recent is None or not is_unchanged(recent):
-            return None
-    with roost.current_index() as index:
-        if not is_unchanged(index):
-            return None
-        row = index.row(provider_uuid)
-        return ProviderTraits(
-            generation=int(index.rows.generation[row]),
-            traits=index.trait_names(row),
-            modified=datetime.now(UTC).replace(tzinfo=None),
-        )
+    recent = roost.recent_index(allow_stale=True)
+    if recent is None or not is_unchanged(recent):
+        return None
+    index = roost.current_index()
+    if not is_unchanged(index):
+        return None
+    row = index.row(provider_uuid)
+    return ProviderTraits(
+        generation=int(index.rows.generation[row]),
+        traits=index.trait_names(row),
+        modified=datetime.now(UTC).replace(tzinfo=None),
+    )

@@ -9,14 +9,12 @@ from roost.service.service import Roost
 
 
 def read_usages(roost: Roost, *, provider_uuid: str) -> ProviderUsages:
-    with roost.current_index() as index:
-        row = index.row(provider_uuid)
-        return ProviderUsages(
-            generation=int(index.rows.generation[row]),
-            usages={
-                index.classes.names[each.class_id]: each.used for each in index.inventories(row)
-            },
-        )
+    index = roost.current_index()
+    row = index.row(provider_uuid)
+    return ProviderUsages(
+        generation=int(index.rows.generation[row]),
+        usages={index.classes.names[each.class_id]: each.used for each in index.inventories(row)},
+    )
 
 
 def read_project_usages(
@@ -42,6 +40,6 @@ def read_summary(
 
     `classes` are the resource classes to be shown; None: all.
     """
-    with roost.current_index() as index:
-        check_classes(index, classes or ())
-        return summarize(index, by=by, classes=classes, budget=roost.search_budget())
+    index = roost.current_index()
+    check_classes(index, classes or ())
+    return summarize(index, by=by, classes=classes, budget=roost.search_budget())

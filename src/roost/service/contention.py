@@ -33,6 +33,9 @@ PROVIDERS_MAX = 10_000
 QUEUES = 64
 
 
+_NO_QUEUE = nullcontext()
+
+
 class BatchLosses:
     """How often batches of one kind lose races to other processes."""
 
@@ -101,7 +104,7 @@ class Contention:
         and an open transaction, and most of them would then find their reads stale.
         """
         contended = self._contended(provider_uuids)
-        return self._queue(contended) if contended else nullcontext()
+        return self._queue(contended) if contended else _NO_QUEUE
 
     @contextmanager
     def _queue(self, contended: Iterable[str]) -> Iterator[None]:
@@ -113,5 +116,7 @@ class Contention:
             yield
 
     def _contended(self, provider_uuids: Iterable[str]) -> list[str]:
+        if not self._lost_at:
+            return []
         earliest = time.monotonic() - CONTENDED_SECONDS
         return [uuid for uuid in provider_uuids if self._lost_at.get(uuid, 0.0) > earliest]

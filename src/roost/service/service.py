@@ -4,8 +4,8 @@ import ctypes
 import gc
 import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from threading import Event, Lock
 from typing import Any, TypeVar
 
@@ -105,21 +105,19 @@ class Roost:
     # -----------------------------------------------------------------------------------------
     # Reading the index
 
-    @contextmanager
-    def current_index(self) -> Iterator[Index]:
+    def current_index(self) -> Index:
         """A snapshot with everything that any process acknowledged before the call.
 
-        It never changes, and may be used after the block too. It should not be kept for longer than
-        one request: writers copy what they change as long as somebody has it.
+        It never changes. It should not be kept for longer than one request: writers copy what they
+        change as long as somebody has it.
         """
         self.catch_up()
         # None if another thread has just failed to change the index.
         while (index := self._index.snapshot()) is None:
             self.catch_up()
-        yield index
+        return index
 
-    @contextmanager
-    def recent_index(self, *, allow_stale: bool) -> Iterator[Index | None]:
+    def recent_index(self, *, allow_stale: bool) -> Index | None:
         """A snapshot, possibly without the latest writes; None before the index was loaded.
 
         The caller must verify what it decides from it: in a transaction, by the generations of
@@ -137,7 +135,7 @@ class Roost:
             del index
             self.catch_up()
             index = self._index.snapshot()
-        yield index
+        return index
 
     def read_recent(self, read: Callable[[Index], Result]) -> Result | None:
         """What a small read of the index gives, possibly without the latest writes.
@@ -177,9 +175,9 @@ class Roost:
         lower = provider_uuid.lower()
         if lower == provider_uuid or not self.store.ignores_case:
             return provider_uuid
-        with self.recent_index(allow_stale=True) as index:
-            is_stored = index is not None and provider_uuid in index.row_of_uuid
-            return provider_uuid if is_stored else lower
+        index = self.recent_index(allow_stale=True)
+        is_stored = index is not None and provider_uuid in index.row_of_uuid
+        return provider_uuid if is_stored else lower
 
     def search_budget(self) -> Budget:
         """What one search may do, from now on."""

@@ -42,15 +42,15 @@ class SummaryGauges:
 
     def _update(self) -> None:
         self._roost.open()
-        with self._roost.current_index() as index:
-            if index.position == self._position:
-                return
-            found = summary_metrics.expose(
-                summarize(index, by=self._kinds),
-                self._kinds,
-                self._roost.settings.summary_metrics_max,
-            )
-            self._text, self._position = found.text, index.position
+        index = self._roost.current_index()
+        if index.position == self._position:
+            return
+        found = summary_metrics.expose(
+            summarize(index, by=self._kinds),
+            self._kinds,
+            self._roost.settings.summary_metrics_max,
+        )
+        self._text, self._position = found.text, index.position
         if found.left_out != self._left_out:
             self._left_out = found.left_out
             LOG.warning(

@@ -192,7 +192,8 @@ class ChangeRecordBuilder:
         """The record; None if the transaction changed nothing."""
         if self._batch is not None:
             return self._batch
-        used = {provider for provider, _ in self._usage} & self._providers
+        # Most transactions change few kinds of things.
+        used = {provider for provider, _ in self._usage} & self._providers if self._usage else ()
         kinds = {**self._kinds, EventKind.ALLOCATIONS: used} if used else self._kinds
         record = ChangeRecord(
             # A reader that reads a provider again needs no differences for it.
@@ -208,7 +209,7 @@ class ChangeRecordBuilder:
             traits=sorted(self._traits),
             holds=self._holds,
             ended_holds=sorted(self._ended_holds),
-            kinds={kind.value: sorted(ids) for kind, ids in kinds.items()},
+            kinds={str(kind): sorted(ids) for kind, ids in kinds.items()},
             deleted=self._deleted,
             former_roots=list(self._former_roots.items()),
             seen_generations=list(self._seen_generations.items()),

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy import exc as sql
 
 from roost.changes import Changes, Rows
+from roost.converting import Converting
 from roost.errors import ConcurrentUpdate, Unavailable
 from roost.observe import metrics
 from roost.progress import SILENT, Progress
@@ -21,11 +22,12 @@ from roost.store.at_once_writer import AtOnceWriter
 from roost.store.change_record import ChangeRecord
 from roost.store.connection.database import Database, LateTransaction
 from roost.store.connection.driver_errors import (
+    CONVERTING_ERRORS,
     RETRYABLE,
     ConnectionLost,
     LostRace,
     RowExists,
-    converting_errors,
+    converted,
 )
 from roost.store.connection.engine import EngineOptions
 from roost.store.connection.statements import Write, send
@@ -70,6 +72,7 @@ class Store:
         self.consumer_list = ConsumerList(database)
         self._id_cache: tuple[int | None, IdCache] = None, IdCache()  # valid for this writer id
         self._ignores_case: bool | None = None
+        self._retryable_errors = Converting(self._as_retryable)
         # What this process shares with others of the same service, if it does.
         self.siblings: SharedPositions | None = None
         _reset_after_fork(self)
@@ -177,7 +180,7 @@ class Store:
         resolves a connection that breaks during COMMIT, see `Writer.commit`.)
         """
         with (
-            self._retryable_errors(),
+            self._retryable_errors,
             self.write(may_write_at_once=may_write_at_once) as transaction,
         ):
             return unit(transaction)
@@ -190,7 +193,7 @@ class Store:
     def write_at_once(self, claims: NewClaims, record: ChangeRecord) -> None:
         """Write claims of new consumers and commit them, in one round trip; raises as `attempt`."""
         now = current_time(self._database.dialect)
-        with self._retryable_errors():
+        with self._retryable_errors:
             self._at_once_writer.write(
                 record,
                 lambda dialect, announcement: at_once_writes(dialect, claims, announcement, now),
@@ -204,21 +207,19 @@ class Store:
             self._current_id_cache(), projects=projects, users=users, types=types
         )
 
-    @contextmanager
-    def _retryable_errors(self) -> Iterator[None]:
-        with converting_errors():
-            try:
-                yield
-            except driver.DBDuplicateEntry as error:
-                raise RowExists(str(error)) from error
-            except RETRYABLE as error:
-                raise LostRace(str(error)) from error
-            except driver.DBConnectionError as error:
-                # Reads must not stay with a server that writes had to leave.
-                self._database.renew_readers()
-                self._feed.reconnect()
-                self._at_once_writer.reconnect()
-                raise ConnectionLost(error) from error
+    def _as_retryable(self, error: BaseException) -> Exception | None:
+        """What the error of a write is for those who may try it again."""
+        if isinstance(error, driver.DBDuplicateEntry):
+            return RowExists(str(error))
+        if isinstance(error, RETRYABLE):
+            return LostRace(str(error))
+        if isinstance(error, driver.DBConnectionError):
+            # Reads must not stay with a server that writes had to leave.
+            self._database.renew_readers()
+            self._feed.reconnect()
+            self._at_once_writer.reconnect()
+            return ConnectionLost(error)
+        return converted(error)
 
     def run(
         self, unit: Callable[[Transaction], Result], *, retry_count: int = RETRY_COUNT_DEFAULT
@@ -269,7 +270,7 @@ class Store:
 
     def position(self) -> FeedPosition:
         """The newest position of the change feed."""
-        with converting_errors():
+        with CONVERTING_ERRORS:
             return self._feed.position()
 
     def records_since(self, position: FeedPosition) -> Sequence[HistoryEntry] | None:
@@ -287,12 +288,12 @@ class Store:
 
     def load(self, progress: Progress = SILENT) -> tuple[FeedPosition, Rows]:
         """Every row of the tables, and the feed position that belongs to them."""
-        with converting_errors():
+        with CONVERTING_ERRORS:
             return self._feed.load(progress)
 
     def changes_since(self, position: FeedPosition) -> tuple[FeedPosition, Changes] | None:
         """What changed since a position; None where the feed cannot tell and `load` must."""
-        with converting_errors():
+        with CONVERTING_ERRORS:
             return self._feed.changes_since(position)
 
     def has_shown_news(self, position: FeedPosition) -> bool:

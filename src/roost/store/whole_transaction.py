@@ -38,25 +38,27 @@ def _record(announcement: Announcement) -> Write:
 # MariaDB and MySQL: a statement after one that failed is not executed.
 
 # The texts are the same each time, so that a server can keep them (`past_engine.py`).
+_MYSQL_COMMIT = Write("COMMIT")
 _MYSQL_ANNOUNCE = """UPDATE roost_writers SET sequence = %s, updated_at = UTC_TIMESTAMP()
 WHERE id = %s AND sequence = %s"""
 
 # The statements of a text are answered one by one, and a client wakes up for each answer. A block,
 # which MySQL does not have, is one statement with one answer.
-_MARIADB_BEGIN = "BEGIN NOT ATOMIC START TRANSACTION"
+_MARIADB_BEGIN = Write("BEGIN NOT ATOMIC START TRANSACTION")
+_MARIADB_END = Write(BLOCK_END)
 _MARIADB_GUARD = (
     "IF ROW_COUNT() <> {count} THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '{text}'; END IF"
 )
 
 # A scalar subquery with two rows fails.
-_MYSQL_BEGIN = "START TRANSACTION"
+_MYSQL_BEGIN = Write("START TRANSACTION")
 _MYSQL_GUARD = "SET @guard = IF(ROW_COUNT() = {count}, 1, (SELECT 1 UNION ALL SELECT 2))"
 
 
 def _mysql(dialect: Any, writes: Sequence[Write], announcement: Announcement) -> list[Write]:
     has_blocks = dialect.is_mariadb
     writer, sequence = announcement.writer_id, announcement.sequence
-    found = [Write(_MARIADB_BEGIN if has_blocks else _MYSQL_BEGIN)]
+    found = [_MARIADB_BEGIN if has_blocks else _MYSQL_BEGIN]
     for write in writes:
         found.append(write)
         if write.expected is not None:
@@ -65,10 +67,10 @@ def _mysql(dialect: Any, writes: Sequence[Write], announcement: Announcement) ->
         _record(announcement),
         Write(_MYSQL_ANNOUNCE, (sequence, writer, sequence - 1)),
         _mysql_guard(has_blocks, 1, WRITER_LOST),
-        Write("COMMIT"),
+        _MYSQL_COMMIT,
     ]
     if has_blocks:
-        found.append(Write(BLOCK_END))
+        found.append(_MARIADB_END)
     return found
 
 

@@ -9,6 +9,7 @@ import ipaddress
 from collections.abc import Callable
 from typing import Any
 
+from roost.api.http.messages import Environ
 from roost.api.http_error import HttpError
 from roost.model import Value
 
@@ -16,8 +17,7 @@ from roost.model import Value
 # takes a tenth of a small request.
 _SENDERS_MAX = 256
 
-Header = Callable[[str], str | None]
-Identify = Callable[[Header, str], "Identity"]  # takes headers, and the address of the sender
+Identify = Callable[[Environ], "Identity"]
 
 
 class Identity(Value, frozen=True, kw_only=True):
@@ -46,17 +46,17 @@ class Identity(Value, frozen=True, kw_only=True):
         }
 
 
-def identify_by_keystone(header: Header, _address: str) -> Identity:
+def identify_by_keystone(environ: Environ) -> Identity:
     """The sender, as Keystone's middleware identified them."""
-    user = header("x-user-id")
+    user = environ.get("HTTP_X_USER_ID")
     if user is None:
         raise HttpError(401)
-    return _identity(user, *map(header, _KEYSTONE_HEADERS))
+    return _identity(user, *map(environ.get, _KEYSTONE_HEADERS))
 
 
 _KEYSTONE_HEADERS = (
-    *("x-project-id", "x-roles", "openstack-system-scope", "x-domain-id"),
-    *("x-user-domain-id", "x-project-domain-id", "x-service-roles"),
+    *("HTTP_X_PROJECT_ID", "HTTP_X_ROLES", "HTTP_OPENSTACK_SYSTEM_SCOPE", "HTTP_X_DOMAIN_ID"),
+    *("HTTP_X_USER_DOMAIN_ID", "HTTP_X_PROJECT_DOMAIN_ID", "HTTP_X_SERVICE_ROLES"),
 )
 
 
@@ -83,31 +83,31 @@ def _identity(
     )
 
 
-def identify_local_token(header: Header, address: str) -> Identity:
+def identify_local_token(environ: Environ) -> Identity:
     """The sender that the token names; refused unless they are on this machine."""
-    if not is_loopback(address):
+    if not is_loopback(environ.get("REMOTE_ADDR", "127.0.0.1")):
         raise HttpError(
             403,
             "noauth2 believes every token, so it answers this machine alone; "
             "[roost]allow_remote_noauth2 lets it answer others.",
         )
-    return identify_token(header, address)
+    return identify_token(environ)
 
 
-def identify_token(header: Header, _address: str) -> Identity:
+def identify_token(environ: Environ) -> Identity:
     """The sender that the token names."""
-    token = header("x-auth-token")
+    token = environ.get("HTTP_X_AUTH_TOKEN")
     if token is None:
         raise HttpError(401)
     user, _, project = token.partition(":")
-    roles = header("x-roles")
+    roles = environ.get("HTTP_X_ROLES")
     if roles is None:
         roles = "admin" if user == "admin" else ""
-    scope = header("openstack-system-scope")
+    scope = environ.get("HTTP_OPENSTACK_SYSTEM_SCOPE")
     # A token is for a project or for the system.
-    return _identity(
-        user, None if scope else header("x-project-id") or project or user, roles, scope
-    )
+    if scope:
+        return _identity(user, None, roles, scope)
+    return _identity(user, environ.get("HTTP_X_PROJECT_ID") or project or user, roles, scope)
 
 
 def identification(auth_strategy: str, *, allow_remote_noauth2: bool) -> Identify:

@@ -5,11 +5,12 @@ those sentences. A handler wraps its operation in `reword_errors`; status and co
 table of errors unless the wording has its own.
 """
 
-import contextlib
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Mapping
 
 from roost.api.http import error_table
 from roost.api.http_error import ErrorCode, HttpError
+from roost.converting import Converting
 from roost.errors import RoostError
 from roost.model import Value
 from roost.quoting import quote
@@ -26,18 +27,22 @@ class ErrorWording(Value, frozen=True, kw_only=True):
 ErrorWordings = Mapping[type[RoostError], ErrorWording | str]
 
 
-@contextlib.contextmanager
-def reword_errors(wordings: ErrorWordings, **values: str) -> Iterator[None]:
+def reword_errors(wordings: ErrorWordings, **values: str) -> Converting:
     """Turn errors that have a wording into an `HttpError`; let all others pass."""
-    try:
-        yield
-    except tuple(wordings) as error:
-        found = next(wordings[kind] for kind in type(error).__mro__ if kind in wordings)
-        wording = ErrorWording(sentence=found) if isinstance(found, str) else found
-        entry = error_table.entry_for(error)
-        quoted = {name: quote(value) for name, value in values.items()}
-        raise HttpError(
-            wording.status or entry.status,
-            wording.sentence.format(error=error, **quoted),
-            wording.code or entry.code,
-        ) from error
+    return Converting(functools.partial(_reworded, wordings, values))
+
+
+def _reworded(
+    wordings: ErrorWordings, values: Mapping[str, str], error: BaseException
+) -> HttpError | None:
+    if not (isinstance(error, RoostError) and isinstance(error, tuple(wordings))):
+        return None
+    found = next(wordings[kind] for kind in type(error).__mro__ if kind in wordings)
+    wording = ErrorWording(sentence=found) if isinstance(found, str) else found
+    entry = error_table.entry_for(error)
+    quoted = {name: quote(value) for name, value in values.items()}
+    return HttpError(
+        wording.status or entry.status,
+        wording.sentence.format(error=error, **quoted),
+        wording.code or entry.code,
+    )

@@ -12,6 +12,9 @@ from roost.quoting import quote
 # A body of these is not read.
 METHODS_WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 
+# What most clients accept. Every route can answer with JSON.
+_ACCEPTED_EVERYWHERE = frozenset({JSON, "*/*"})
+
 # Of the header. The longest that browsers send has a few hundred.
 _ACCEPT_LENGTH_MAX = 4096
 
@@ -38,6 +41,8 @@ def check_content_type(request: falcon.Request) -> None:
 
 def check_accept(request: falcon.Request, media_types: tuple[str, ...]) -> None:
     """Refuse a client that accepts none of the media types that a route can answer with."""
+    if request.accept in _ACCEPTED_EVERYWHERE:
+        return
     if _is_accept_long(request):
         raise HttpError(
             400, f"accept header is too long, expected at most {_ACCEPT_LENGTH_MAX} characters"
@@ -85,9 +90,11 @@ def read_body(request: falcon.Request, bytes_max: int) -> bytes:
     if request.method in METHODS_WITHOUT_BODY:
         return b""
     # A chunked body has no length; only some servers mark where it ends.
-    chunked = request.get_header("transfer-encoding") is not None
+    chunked = "HTTP_TRANSFER_ENCODING" in request.env
     if not chunked or not request.env.get("wsgi.input_terminated", False):
-        return request.bounded_stream.read(_content_length(request))
+        # No more than that: not every server says where the body ends.
+        found: bytes = request.stream.read(_content_length(request))
+        return found
     body: bytes = request.stream.read(bytes_max + 1)
     if len(body) > bytes_max:
         raise too_large(bytes_max)

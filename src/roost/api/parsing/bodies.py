@@ -5,6 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from roost.api.http_error import HttpError
@@ -58,6 +59,8 @@ def _refuse_many_values(body: bytes, values_max: int) -> None:
     Each value but the first is after a comma, a bracket or a brace. Those within strings count too,
     but no request has so many.
     """
+    if len(body) <= min(values_max, ESCAPES_MAX):
+        return
     values = escapes = 0
     for start in range(0, len(body), _STEP_BYTES):
         end = start + _STEP_BYTES
@@ -82,23 +85,9 @@ def _decode(body: bytes) -> tuple[Any, bool]:
 
     The fast and the exact validator disagree on whether a larger float is an integer.
     """
-    large: list[float] = []
-
-    def parse_float(digits: str) -> float:
-        number = _parse_float(digits)
-        if abs(number) > INTEGER_64_MAX:
-            large.append(number)
-        return number
-
     try:
         text = body.decode("utf-8")
-        value = json.loads(
-            text,
-            object_pairs_hook=_unique_keys,
-            parse_int=_parse_integer,
-            parse_float=parse_float,
-            parse_constant=_parse_constant,
-        )
+        value, has_only_small_floats = _parse(text)
     except RecursionError:
         raise _nested_too_deeply() from None
     except _UnstorableNumber as error:
@@ -110,6 +99,29 @@ def _decode(body: bytes) -> tuple[Any, bool]:
     # Unstorable characters only come as escapes, so most bodies need no second pass.
     if "\\u" in text:
         _refuse_unstorable_text(value)
+    return value, has_only_small_floats
+
+
+def _parse(text: str) -> tuple[Any, bool]:
+    # Without escapes no key ends in a newline. The library alone looks for a byte order mark.
+    if "\\" not in text and not text.startswith("\ufeff"):
+        with suppress(_LargeFloat):
+            return _DECODER.decode(text), True
+    large: list[float] = []
+
+    def parse_float(digits: str) -> float:
+        number = _parse_float(digits)
+        if abs(number) > INTEGER_64_MAX:
+            large.append(number)
+        return number
+
+    value = json.loads(
+        text,
+        object_pairs_hook=_well_named,
+        parse_int=_parse_integer,
+        parse_float=parse_float,
+        parse_constant=_parse_constant,
+    )
     return value, not large
 
 
@@ -130,6 +142,11 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) < len(pairs):
         (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key {quote_value(twice)} is given twice")
+    return value
+
+
+def _well_named(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = _unique_keys(pairs)
     for key in value:
         # Patterns of the schemas end in `$`, which also matches before a newline at the very end.
         if key.endswith("\n"):
@@ -159,8 +176,28 @@ def _parse_float(digits: str) -> float:
     return number
 
 
+class _LargeFloat(Exception):
+    """A number that is no 64-bit integer, if it is one at all."""
+
+
+def _parse_small_float(digits: str) -> float:
+    number = _parse_float(digits)
+    if abs(number) > INTEGER_64_MAX:
+        raise _LargeFloat
+    return number
+
+
 def _parse_constant(name: str) -> float:
     raise _UnstorableNumber(f"{name} is not a number")
+
+
+# For nearly all bodies. To make one takes as long as to use it.
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique_keys,
+    parse_int=_parse_integer,
+    parse_float=_parse_small_float,
+    parse_constant=_parse_constant,
+)
 
 
 def _locate_number(found: _UnstorableNumber, text: str) -> str:
@@ -182,7 +219,7 @@ def _locate_number(found: _UnstorableNumber, text: str) -> str:
         value = json.loads(
             text,
             # Without it, the last value of a repeated key would hide the others.
-            object_pairs_hook=_unique_keys,
+            object_pairs_hook=_well_named,
             parse_int=keep_error(_parse_integer),
             parse_float=keep_error(_parse_float),
             parse_constant=keep_error(_parse_constant),

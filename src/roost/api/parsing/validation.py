@@ -32,7 +32,7 @@ _FORMATS = jsonschema.FormatChecker(formats=())
 
 def _check_uuid(value: object) -> bool:
     # A value that is not a string is refused by `type`.
-    return not isinstance(value, str) or is_uuid(value)
+    return is_uuid(value) or not isinstance(value, str)
 
 
 _FORMATS.checks("uuid")(_check_uuid)

@@ -231,8 +231,8 @@ class _Batch:
         names = named_providers(self.remaining)
         if len(names) <= READ_AT_ONCE_MAX:
             return self._roost.read_recent(lambda index: read_state(index, names))
-        with self._roost.recent_index(allow_stale=False) as index:
-            return None if index is None else read_state(index, names)
+        index = self._roost.recent_index(allow_stale=False)
+        return None if index is None else read_state(index, names)
 
     @property
     def _settings(self) -> Settings:

@@ -189,8 +189,8 @@ def _too_hard(count: int) -> SearchTooHard:
 def _is_too_much(roost: Roost, request: PlacementRequest, budget: Budget) -> bool:
     """Whether sums alone show that not all consumers have a place."""
     try:
-        with roost.current_index() as index:
-            bound = times_max(index, request.query, budget)
+        index = roost.current_index()
+        bound = times_max(index, request.query, budget)
     except GaveUp:
         return False
     return bound is not None and bound < len(request.consumers)
@@ -277,17 +277,17 @@ def _find(
         order = Order(by=OrderBy.RANDOM, seed=random.getrandbits(32))
         query = msgspec.structs.replace(query, order=order)
     randomized = roost.settings.randomize_allocation_candidates
-    with roost.current_index() as index:
-        check_query(index, query)
-        answer = find(
-            index,
-            query,
-            # Requests without an order begin anywhere, so that they do not meet at the same hosts.
-            begin=random.randrange(max(index.rows.count, 1)),
-            skip=giving_way.skip(random) if search.evades and request.spreads else None,
-            random=random if randomized else None,
-            budget=budget,
-        )
+    index = roost.current_index()
+    check_query(index, query)
+    answer = find(
+        index,
+        query,
+        # Requests without an order begin anywhere, so that they do not meet at the same hosts.
+        begin=random.randrange(max(index.rows.count, 1)),
+        skip=giving_way.skip(random) if search.evades and request.spreads else None,
+        random=random if randomized else None,
+        budget=budget,
+    )
     shuffled = None
     if shuffles and request.has_free_order:
         shuffled = np.arange(answer.count)
@@ -305,18 +305,18 @@ def _choose_one_by_one(
     query = msgspec.structs.replace(request.query, limit=limit if request.apart else 1)
     chosen: list[Candidate] = []
     taken: set[int] = set()
-    with roost.current_index() as index:
-        what_if = what_if_copy(index, query)
-        for _ in request.consumers:
-            found = find(what_if, query, budget=budget)
-            hosts = found.hosts().tolist()
-            free = (n for n, host in enumerate(hosts) if not request.apart or host not in taken)
-            number = next(free, None)
-            if number is None:
-                return None
-            chosen += found.candidates_of(np.array([number]))
-            taken |= {hosts[number]} - {-1}
-            _take(what_if, chosen[-1])
+    index = roost.current_index()
+    what_if = what_if_copy(index, query)
+    for _ in request.consumers:
+        found = find(what_if, query, budget=budget)
+        hosts = found.hosts().tolist()
+        free = (n for n, host in enumerate(hosts) if not request.apart or host not in taken)
+        number = next(free, None)
+        if number is None:
+            return None
+        chosen += found.candidates_of(np.array([number]))
+        taken |= {hosts[number]} - {-1}
+        _take(what_if, chosen[-1])
     return chosen
 
 

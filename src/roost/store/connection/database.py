@@ -5,14 +5,15 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from types import TracebackType
+from typing import Self, TypeVar
 
 from oslo_db import exception as driver  # type: ignore[import-untyped]
 from sqlalchemy import Connection, Dialect, Engine, Executable, QueuePool, event
 from sqlalchemy import exc as sql
 
 from roost.observe import metrics
-from roost.store.connection.driver_errors import converting_errors
+from roost.store.connection.driver_errors import CONVERTING_ERRORS
 from roost.store.connection.engine import (
     SNAPSHOT_BEGIN,
     WRITES,
@@ -38,12 +39,32 @@ class NestedWrite(RuntimeError):
 
 
 class LateTransaction:
-    """A write transaction that begins when its connection is first used."""
+    """A write transaction that begins when its connection is first used, and ends with its block.
 
-    def __init__(self, dialect: Dialect, begin: Callable[[], Connection]) -> None:
-        self.dialect = dialect
-        self._begin = begin
+    The caller commits; anything uncommitted is rolled back.
+    """
+
+    def __init__(self, database: "Database") -> None:
+        self.dialect: Dialect = database.engine.dialect
+        self._database = database
         self._connection: Connection | None = None
+        self._open: contextlib.ExitStack | None = None
+
+    def __enter__(self) -> Self:
+        self._database.begin_writing()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if self._open is not None:
+                self._open.__exit__(kind, error, traceback)
+        finally:
+            self._database.end_writing()
 
     @property
     def has_begun(self) -> bool:
@@ -51,7 +72,9 @@ class LateTransaction:
 
     def begin(self) -> Connection:
         if self._connection is None:
-            self._connection = self._begin()
+            if self._open is None:
+                self._open = contextlib.ExitStack()
+            self._connection = self._database.enter_transaction(self._open)
         return self._connection
 
     @property
@@ -89,21 +112,22 @@ class Database:
         with self.write_late() as late:
             yield late.connection
 
-    @contextmanager
-    def write_late(self) -> Iterator[LateTransaction]:
+    def write_late(self) -> contextlib.AbstractContextManager[LateTransaction]:
         """Like `write`, for a caller who may not need the transaction after all."""
+        return LateTransaction(self)
+
+    def begin_writing(self) -> None:
+        """This thread writes from now on. Raises `NestedWrite`."""
         self.check_may_write()
         self._thread.is_writing = True
-        try:
-            with contextlib.ExitStack() as stack:
 
-                def begin() -> Connection:
-                    stack.enter_context(self._gate)
-                    return stack.enter_context(self._begin())
+    def end_writing(self) -> None:
+        self._thread.is_writing = False
 
-                yield LateTransaction(self.engine.dialect, begin)
-        finally:
-            self._thread.is_writing = False
+    def enter_transaction(self, stack: contextlib.ExitStack) -> Connection:
+        """A connection in a write transaction, which ends with the stack."""
+        stack.enter_context(self._gate)
+        return stack.enter_context(self._begin())
 
     def check_may_write(self) -> None:
         """Raise `NestedWrite` if this thread is inside a write transaction."""
@@ -135,7 +159,7 @@ class Database:
         return self._read(query, snapshot=True)
 
     def _read(self, query: Callable[[Connection], Result], *, snapshot: bool) -> Result:
-        with converting_errors():
+        with CONVERTING_ERRORS:
             for _ in range(READ_ATTEMPTS - 1):
                 with contextlib.suppress(driver.DBConnectionError):
                     return self._read_once(query, snapshot=snapshot)
@@ -161,7 +185,7 @@ class Database:
 
         `statement` is a write that changes no row. Nothing is committed, and no lock is waited for.
         """
-        with converting_errors():
+        with CONVERTING_ERRORS:
             for _ in range(READ_ATTEMPTS - 1):
                 with contextlib.suppress(driver.DBConnectionError):
                     return self._check_writes_once(statement)

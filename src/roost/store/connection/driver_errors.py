@@ -13,7 +13,8 @@ from oslo_db.sqlalchemy import exc_filters  # type: ignore[import-untyped]
 from sqlalchemy import Engine
 from sqlalchemy import exc as sql
 
-from roost.errors import NoTables, Unavailable, UnstorableText
+from roost.converting import Converting
+from roost.errors import NoTables, RoostError, Unavailable, UnstorableText
 from roost.observe import metrics
 
 
@@ -181,30 +182,39 @@ def naming_text(texts: Collection[tuple[str, str]]) -> Iterator[None]:
         raise UnstorableText(field, text) from error
 
 
-@contextmanager
-def converting_errors() -> Iterator[None]:
-    """Raise `Unavailable` for every error which means that the database cannot be used now."""
-    try:
-        yield
-    except _UNSTORABLE as error:
-        raise UnstorableText() from error
-    except driver.DBNonExistentTable as error:
-        raise NoTables from error
-    except (driver.DBConnectionError, driver.DBNonExistentDatabase) as error:
-        raise Unavailable(f"The database cannot be reached, or written: {error}") from error
-    except driver.DBDeadlock as error:
-        # Only from a read: on Galera the node did not catch up with the cluster in time. A write
-        # is retried before this.
-        raise Unavailable(f"The database is not ready: {error}") from error
-    except sql.TimeoutError as error:
-        metrics.CONNECTION_TIMEOUTS.inc()
-        raise Unavailable("All connections to the database are in use.") from error
-    except (sql.DBAPIError, driver.DBError) as error:
-        message = str(error)
-        if any(text in message for text in _NO_TABLES):
-            raise NoTables from error
-        if any(text in message for text in _UNUSABLE):
-            raise Unavailable(f"The database cannot be used: {error}") from error
-        if "NUL (0x00)" in message or "surrogates not allowed" in message:
-            raise UnstorableText() from error
-        raise
+def converted(error: BaseException) -> RoostError | None:
+    """`Unavailable` for every error which means that the database cannot be used now.
+
+    None for an error that says nothing of the kind.
+    """
+    match error:
+        case _ if isinstance(error, _UNSTORABLE):
+            return UnstorableText()
+        case driver.DBNonExistentTable():
+            return NoTables()
+        case driver.DBConnectionError() | driver.DBNonExistentDatabase():
+            return Unavailable(f"The database cannot be reached, or written: {error}")
+        case driver.DBDeadlock():
+            # Only from a read: on Galera the node did not catch up with the cluster in time. A
+            # write is retried before this.
+            return Unavailable(f"The database is not ready: {error}")
+        case sql.TimeoutError():
+            metrics.CONNECTION_TIMEOUTS.inc()
+            return Unavailable("All connections to the database are in use.")
+        case sql.DBAPIError() | driver.DBError():
+            return _converted_by_message(error)
+    return None
+
+
+def _converted_by_message(error: Exception) -> RoostError | None:
+    message = str(error)
+    if any(text in message for text in _NO_TABLES):
+        return NoTables()
+    if any(text in message for text in _UNUSABLE):
+        return Unavailable(f"The database cannot be used: {error}")
+    if "NUL (0x00)" in message or "surrogates not allowed" in message:
+        return UnstorableText()
+    return None
+
+
+CONVERTING_ERRORS = Converting(converted)

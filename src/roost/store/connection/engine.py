@@ -220,7 +220,7 @@ def use_write_ahead_log(engine: Engine) -> None:
     file of a Placement as it is.
     """
     if engine.dialect.name == "sqlite":
-        with driver_errors.converting_errors(), engine.connect() as connection:
+        with driver_errors.CONVERTING_ERRORS, engine.connect() as connection:
             connection.execution_options(**{_OUTSIDE: True})
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
 

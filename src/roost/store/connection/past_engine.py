@@ -5,6 +5,7 @@ transaction of its own, a context, a result) and a cursor takes longer than the 
 send it. Errors still pass the engine, which converts them, and forgets a connection that is lost.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -111,6 +112,8 @@ PREPARED_MAX = 32
 # is wrong, too many are prepared, or the prepared one is not known any more.
 _CANNOT_PREPARE = frozenset({1295, 1064, 1461, 1243})
 
+# See the client/server protocol of MySQL: the command for a text, and what its answer begins with.
+_COM_QUERY = 3
 _OK = 0
 # What follows the first byte of an integer of variable length, by that byte.
 _LONG_INTEGERS = {0xFC: 2, 0xFD: 3, 0xFE: 8}
@@ -157,9 +160,6 @@ def _send_mysql(connection: Any, writes: Sequence[Write]) -> None:
 
 def _send_prepared(connection: Any, shapes: _Shapes, writes: Sequence[Write]) -> bool:
     """Send it as a prepared statement. False: it was not sent."""
-    # An optional dependency, which the connection was made with.
-    from pymysql import MySQLError
-
     shape = STATEMENT_END.join([write.text for write in writes])
     if len(shape) > SHAPE_LENGTH_MAX:
         return False
@@ -171,7 +171,7 @@ def _send_prepared(connection: Any, shapes: _Shapes, writes: Sequence[Write]) ->
         name = shapes.add(shape)
         try:
             _execute_mysql(connection, f"PREPARE {name} FROM {connection.escape(statement)}")
-        except MySQLError as error:
+        except connection.Error as error:
             return _without_preparing(shapes, error)
     values = ",".join(
         [
@@ -184,7 +184,7 @@ def _send_prepared(connection: Any, shapes: _Shapes, writes: Sequence[Write]) ->
     )
     try:
         _execute_mysql(connection, f"EXECUTE {name} USING {values}")
-    except MySQLError as error:
+    except connection.Error as error:
         return _without_preparing(shapes, error)
     return True
 
@@ -198,10 +198,7 @@ def _without_preparing(shapes: _Shapes, error: Exception) -> bool:
 
 
 def _execute_mysql(connection: Any, text: str) -> None:
-    # An optional dependency, which the connection was made with.
-    from pymysql.constants import COMMAND  # type: ignore[import-untyped]
-
-    connection._execute_command(COMMAND.COM_QUERY, text)
+    connection._execute_command(_COM_QUERY, text)
     # Each statement is answered by one packet; reading it raises if it is an error.
     while _announces_another(connection._read_packet()._data):
         pass
@@ -231,11 +228,17 @@ def _with_literals(connection: Any, write: Write) -> str:
     return write.text % tuple([_literal(connection, value) for value in write.values])
 
 
+# In a text between single quotes, nothing else means anything but itself.
+_ESCAPED = re.compile(r"""['"\\\0\n\r\x1a]""")
+
+
 def _literal(connection: Any, value: object) -> Any:
-    # Most are numbers and times, which the driver would look up in a table of types.
+    # Most are numbers, times and UUIDs. The driver would look them up in a table of types.
     if type(value) is int:
         return value
     if type(value) is datetime and value.tzinfo is None:
+        return f"'{value}'"
+    if type(value) is str and _ESCAPED.search(value) is None:
         return f"'{value}'"
     return connection.escape(value)
 

@@ -10,8 +10,10 @@ written rows with those that were expected.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
+import msgspec
 from sqlalchemy import Connection, Dialect, Engine, Executable, Table, bindparam, event
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
@@ -52,7 +54,8 @@ def chunks(keys: Iterable[Key], size: int = CHUNK) -> Iterator[list[Key]]:
         yield ordered[start : start + size]
 
 
-class Write(NamedTuple):
+# The collector of garbage need not look at them: they refer to nothing that refers to them.
+class Write(msgspec.Struct, frozen=True, gc=False):
     """One statement with its values, compiled for one dialect."""
 
     text: str
@@ -65,13 +68,23 @@ class _Compiled(NamedTuple):
     text: str
     constants: Values  # parameters whose values are part of the statement
     converters: Mapping[str, Callable[[Any], Any]]
-    order: Sequence[str] | None  # of the parameters, where the driver takes them by position
+    # Takes the values out in the order of the parameters, where the driver has them by position.
+    in_order: Callable[[Values], tuple[Any, ...]] | None
 
     def fill(self, values: Values) -> Any:
-        filled = {**self.constants, **values}
-        for name, convert in self.converters.items():
-            filled[name] = convert(filled[name])
-        return filled if self.order is None else tuple(filled[name] for name in self.order)
+        if self.constants or self.converters:
+            filled = {**self.constants, **values}
+            for name, convert in self.converters.items():
+                filled[name] = convert(filled[name])
+            values = filled
+        return values if self.in_order is None else self.in_order(values)
+
+
+def _taker(names: Sequence[str]) -> Callable[[Values], tuple[Any, ...]]:
+    """What takes the values of these names out of a mapping, in this order."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda values: tuple([values[name] for name in names])
 
 
 class Prepared:
@@ -95,7 +108,7 @@ class Prepared:
                 text=text,
                 constants={k: v for k, v in compiled.params.items() if v is not None},
                 converters=dict(compiled._bind_processors),
-                order=order,
+                in_order=None if order is None else _taker(order),
             )
         return Write(found.text, found.fill(values), expected, reason)
 

@@ -143,12 +143,11 @@ class Feed:
 
     def count_own_news(self, position: FeedPosition) -> int:
         """How many records this process has written after a position."""
-        counts = (
-            max(0, each.sequence - position.get(each.id, 0))
-            for each in self._own_writers
-            if each.id is not None
-        )
-        return sum(counts)
+        count = 0
+        for each in self._own_writers:
+            if each.id is not None:
+                count += max(0, each.sequence - position.get(each.id, 0))
+        return count
 
     def own_changes(self, position: FeedPosition) -> Iterator[tuple[FeedPosition, Changes]]:
         """The next change of each of its writers that this process itself committed, from memory.

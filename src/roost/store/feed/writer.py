@@ -11,8 +11,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import msgspec
 from oslo_db import exception as driver  # type: ignore[import-untyped]
@@ -97,7 +96,7 @@ class Writer:
         # What siblings of the same service see of it, if they share memory.
         self._shared: SharedPositions | None = None
         self._shown: SharedWriter | None = None
-        self._writes_from = 0.0  # when it may write, by the monotonic clock
+        self._writes_from = 0.0  # when it may write, by the monotonic clock; 0: at once
         self.sequence = 0  # the number of its last record
         self.id: int | None = None  # None while not registered
         self.records = RememberedRecords()
@@ -116,10 +115,10 @@ class Writer:
 
     def prepare(self) -> None:
         """Make sure that this process may write. Not inside a write transaction."""
-        self.register()
-        seconds = self._writes_from - time.monotonic()
-        if seconds > 0:
-            time.sleep(seconds)
+        if self.id is None:
+            self.register()
+        if self._writes_from:
+            time.sleep(max(0.0, self._writes_from - time.monotonic()))
 
     def register(self) -> None:
         """Make sure that this process has a row. Not inside a write transaction."""
@@ -203,8 +202,7 @@ class Writer:
             self._announce(connection, announcement)
             if sequence % TRIM_INTERVAL == 0:
                 connection.execute(_old_records(writer_id, sequence))
-            with self._showing(announcement):
-                self._commit(connection, writer_id, sequence)
+            self._show_while(announcement, lambda: self._commit(connection, writer_id, sequence))
             self._note(writer_id, sequence, record)
 
     def commit_at_once(self, record: ChangeRecord, execute: Callable[[Announcement], None]) -> None:
@@ -221,8 +219,7 @@ class Writer:
                 raise LostRace("the row of this writer is missing")
             record = self._after_companion(record)
             announcement = announce(writer_id, sequence, record)
-            with self._showing(announcement):
-                self._execute(execute, announcement)
+            self._show_while(announcement, lambda: self._execute(execute, announcement))
             self._note(writer_id, sequence, record)
         if sequence % TRIM_INTERVAL == 0:
             self._trim(writer_id, sequence)
@@ -249,20 +246,19 @@ class Writer:
             self.forget()
             raise
 
-    @contextmanager
-    def _showing(self, announcement: Announcement) -> Iterator[None]:
+    def _show_while(self, announcement: Announcement, commit: Callable[[], None]) -> None:
         """Show siblings that a record is about to be committed, and whether it was.
 
         If nobody knows, it stays about to be committed until this writer has registered again.
         """
-        if time.monotonic() < self._writes_from:
+        if self._writes_from and time.monotonic() < self._writes_from:
             raise LostRace("this writer has just registered, and others may not know it")
         if self._shown is None:
-            yield
+            commit()
             return
         self._shown.begin_commit(announcement.sequence)
         try:
-            yield
+            commit()
         except RETRYABLE:
             self._shown.give_up(announcement.sequence)
             raise

@@ -18,7 +18,7 @@ from roost.errors import Unavailable
 from roost.progress import SILENT, Progress
 from roost.store.adoption import adopt
 from roost.store.adoption.adopt import IncompleteIds
-from roost.store.connection.driver_errors import converting_errors
+from roost.store.connection.driver_errors import CONVERTING_ERRORS
 from roost.store.connection.engine import WRITES, use_write_ahead_log
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def sync(
     """
     from alembic import command
 
-    with converting_errors(), engine.connect() as connection:
+    with CONVERTING_ERRORS, engine.connect() as connection:
         connection.execution_options(**{WRITES: True})
         # Others may be migrating, too.
         progress.stage("waiting for a turn to change the tables")
@@ -65,7 +65,7 @@ def version(engine: Engine) -> str | None:
 
     Raises `Unavailable` if it is the revision of a newer roost.
     """
-    with converting_errors(), engine.connect() as connection:
+    with CONVERTING_ERRORS, engine.connect() as connection:
         return _version(connection)
 
 
@@ -74,13 +74,13 @@ def placement_version(engine: Engine) -> str | None:
 
     Raises `Unavailable` if they are not those of a Placement that this release knows.
     """
-    with converting_errors(), engine.connect() as connection:
+    with CONVERTING_ERRORS, engine.connect() as connection:
         return adopt.revision(connection)
 
 
 def stamped_version(engine: Engine) -> str | None:
     """What Placement's own version table says, whatever the tables are; None if it says nothing."""
-    with converting_errors(), engine.connect() as connection:
+    with CONVERTING_ERRORS, engine.connect() as connection:
         return adopt.stamped_revision(connection)
 
 
@@ -89,7 +89,7 @@ def stamp(engine: Engine, revision: str | None) -> None:
 
     Raises `Unavailable`, and changes nothing, if the tables lack what this revision has.
     """
-    with converting_errors(), engine.connect() as connection:
+    with CONVERTING_ERRORS, engine.connect() as connection:
         connection.execution_options(**{WRITES: True})
         with _locked(connection):
             if revision is not None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from sqlalchemy import Dialect
 
 from roost.model import Value
@@ -214,7 +215,7 @@ def _with_values(write: Write) -> Write:
         value if type(value) is int else "NULL" if value is None else f"'{value}'"
         for value in write.values
     ]
-    return write._replace(text=write.text % tuple(texts), values=None)
+    return msgspec.structs.replace(write, text=write.text % tuple(texts), values=None)
 
 
 def _or_null(number: int | None) -> str:
