@@ -1,6 +1,5 @@
 """The WSGI environment of a request that arrives over ASGI."""
 
-import functools
 import sys
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -11,6 +10,7 @@ Scope = dict[str, Any]
 
 # Of names of headers. Clients can invent any number of others.
 CACHED_LENGTH_MAX = 64
+KEYS_CACHED = 256
 
 _SAME_FOR_ALL: Environ = {
     "SCRIPT_NAME": "",
@@ -44,11 +44,17 @@ def make_environ(scope: Scope) -> Environ:
     environ["REMOTE_ADDR"] = scope["client"][0]
     environ["wsgi.url_scheme"] = scope["scheme"]
     for name, value in scope["headers"]:
-        if b"_" in name:
+        try:
+            key = _keys[name]
+        except KeyError:
+            key = _note_key(name)
+        if key is None:
             continue
-        key = _key_of(name) if len(name) <= CACHED_LENGTH_MAX else _key(name)
-        # What is not ASCII means nothing to roost, and must not be cut into something that does.
-        text = value.decode("ascii") if value.isascii() else ""
+        try:
+            text = value.decode("ascii")
+        except UnicodeDecodeError:
+            # It means nothing to roost, and must not be cut into something that does.
+            text = ""
         if key not in environ:
             environ[key] = text
         elif key not in _UNREPEATED:
@@ -58,11 +64,18 @@ def make_environ(scope: Scope) -> Environ:
 
 _UNREPEATED = ("CONTENT_TYPE", "CONTENT_LENGTH")
 
-
-def _key(header: bytes) -> str:
-    key = header.decode("latin-1").upper().replace("-", "_")
-    return key if key in _UNREPEATED else f"HTTP_{key}"
-
-
 # Most requests have the same headers.
-_key_of = functools.lru_cache(256)(_key)
+_keys: dict[bytes, str | None] = {}
+
+
+def _note_key(header: bytes) -> str | None:
+    """The key of a header; None if it has none."""
+    key = None
+    if b"_" not in header:
+        key = header.decode("latin-1").upper().replace("-", "_")
+        key = key if key in _UNREPEATED else f"HTTP_{key}"
+    if len(header) <= CACHED_LENGTH_MAX:
+        if len(_keys) >= KEYS_CACHED:
+            _keys.clear()
+        _keys[header] = key
+    return key

@@ -50,7 +50,9 @@ LOG = logging.getLogger(__name__)
 # times, so Python's default of 5 ms adds up.
 SWITCH_SECONDS = 0.0005
 # Keystone's middleware knows both names.
-_TOKENS = ("HTTP_X_AUTH_TOKEN", "HTTP_X_STORAGE_TOKEN")
+_TOKEN, _OTHER_TOKEN = "HTTP_X_AUTH_TOKEN", "HTTP_X_STORAGE_TOKEN"
+# A token of Keystone may have some kilobytes.
+SENDERS_CACHED = 128
 
 
 # Annotations of functions within functions are evaluated for each request.
@@ -148,16 +150,16 @@ class _Running:
     def _work(self, request: FrontRequest) -> None:
         """Answer a request in this thread as a guest, or let another one do it."""
         call = WsgiCall(request.environ, self._room)
-        work, then = self._steps(call, functools.partial(self._finish, request, call))
         sender, may_take_long = self._kind(request)
         lanes = self._lane(request.path)
         place = lanes.enter(sender, may_take_long=may_take_long)
         if place is None:
+            work, then = self._steps(call, functools.partial(self._finish, request, call))
             lanes.add(work, request.context, then, sender=sender, may_take_long=may_take_long)
             return
         try:
-            lanes.work_as_guest(place, work, request.context)
-            then()
+            work_now = functools.partial(self._call, call)
+            self._finish(request, call, lanes.work_as_guest(place, work_now, request.context))
         finally:
             lanes.leave(place)
 
@@ -272,7 +274,7 @@ class _Running:
         """Whose request it is, and whether it may take long."""
         environ = request.environ
         return (
-            turns.Sender(environ["REMOTE_ADDR"], _token(environ)),
+            _sender(environ["REMOTE_ADDR"], _token(environ)),
             bounds.may_take_long(environ["REQUEST_METHOD"], request.path),
         )
 
@@ -280,14 +282,13 @@ class _Running:
         self, call: WsgiCall, then: Callable[[Stream | None], None]
     ) -> tuple[turns.Work, turns.Work]:
         """What calls the application, and what follows outside of the request's context."""
-        streams: list[Stream] = []
+        streams: list[Stream | None] = []
+        return lambda: streams.append(self._call(call)), lambda: then(streams[0])
 
-        def work() -> None:
-            call.run(self._application)
-            if call.watch is not None:
-                streams.append(self.long_answers.begin_stream(call))
-
-        return work, lambda: then(streams[0] if streams else None)
+    def _call(self, call: WsgiCall) -> Stream | None:
+        """Let the application answer. If the answer watches, its stream has begun."""
+        call.run(self._application)
+        return None if call.watch is None else self.long_answers.begin_stream(call)
 
     async def _is_over(self, waiting: Waiting, receive: Receive) -> bool:
         """Wait without a thread; whether the client is still there."""
@@ -338,5 +339,10 @@ def _set_result(future: "asyncio.Future[None]") -> None:
         future.set_result(None)
 
 
+# Most requests come from a few.
+_sender = functools.lru_cache(SENDERS_CACHED)(turns.Sender)
+
+
 def _token(environ: Environ) -> str | None:
-    return next((environ[key] for key in _TOKENS if key in environ), None)
+    token: str | None = environ.get(_TOKEN)
+    return environ.get(_OTHER_TOKEN) if token is None else token

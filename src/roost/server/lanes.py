@@ -18,9 +18,10 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Callable, Container
 from contextvars import Context
 from queue import SimpleQueue
+from typing import TypeVar
 
 from roost.errors import TooManyLongRequests
 from roost.server.place import LONG_SECONDS, LONG_SECONDS_CROWDED, Place
@@ -28,6 +29,8 @@ from roost.server.turns import NOBODY, FairQueue, Job, Sender, Turns, Work
 from roost.service.search_time import PLACE
 
 LOG = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 # How many long requests there may be. Each has a thread, and what it has found so far.
 LONG_MAX = 128
@@ -55,7 +58,10 @@ class Lanes:
         """`guests_max`: how many threads of the server may be busy; it needs one more."""
         self.long_max = long_max
         self._threads = threads
-        self._guests = 0
+        self._guests: set[Place] = set()
+        # Of former guests, for the next ones.
+        self._spare_guests: list[Place] = []
+        self._guests_busy = 0
         self._guests_max = guests_max
         # How many places are occupied, and how often a thread found none because of guests.
         self._occupied = 0
@@ -110,47 +116,52 @@ class Lanes:
         None if others wait, or if enough threads are busy: then the job has to be added.
         """
         with self._lock:
-            if self._guests >= self._guests_max or self._occupied >= self._threads:
+            if self._guests_busy >= self._guests_max or self._occupied >= self._threads:
                 return None
-            if self._quick or self._slow:
+            if self._quick.jobs or self._slow.jobs:
                 return None
             if may_take_long:
                 is_full = self._slow_running >= self._slow_running_max
                 if is_full or sender in self._senders_to_wait():
                     return None
                 self._slow_running += 1
-            self._guests += 1
+            self._guests_busy += 1
             self._occupied += 1
-            place = Place(self, is_guest=True)
+            spare = self._spare_guests
+            place = spare.pop() if spare else Place(self, is_guest=True)
             place.begin(sender, may_take_long=may_take_long)
-            self._places = (*self._places, place)
+            self._guests.add(place)
         return place
 
-    def work_as_guest(self, place: Place, work: Work, context: Context) -> None:
+    def work_as_guest(self, place: Place, work: Callable[[], Result], context: Context) -> Result:
         """Do the work in the calling thread, which has entered; it must not raise."""
-        context.run(_do, work, place)
+        return context.run(_do, work, place)
 
     def leave(self, place: Place) -> None:
         """Give back the place of a guest."""
-        self._end(place)
         with self._lock:
-            self._guests -= 1
+            self._end(place)
+            self._guests_busy -= 1
             if place.is_kept:
-                self._remove(place)
+                self._guests.discard(place)
+                self._spare_guests.append(place)
+        if place.has_turn:
+            self.turns.give_back()
 
     @property
     def places(self) -> tuple[Place, ...]:
         """Those of the requests that are not long, and free ones."""
-        return self._places
+        # To copy a set is one step: nobody changes it meanwhile.
+        return (*self._places, *self._guests.copy())
 
     @property
     def has_short_requests(self) -> bool:
-        return any(place.is_working for place in self._places)
+        return any(place.is_working for place in self.places)
 
     @property
     def short_seconds_max(self) -> float:
         """How much processor time a request may have before it has to leave its place."""
-        return LONG_SECONDS_CROWDED if self._slow else LONG_SECONDS
+        return LONG_SECONDS_CROWDED if self._slow.jobs else LONG_SECONDS
 
     @property
     def count_long(self) -> int:
@@ -196,7 +207,10 @@ class Lanes:
                 job.then()
             except BaseException:
                 LOG.exception("a job of the server failed")
-            self._end(place)
+            with self._lock:
+                self._end(place)
+            if place.has_turn:
+                self.turns.give_back()
             # Not to keep what belongs to a request until the next one comes.
             job = None
 
@@ -217,18 +231,16 @@ class Lanes:
         return [each for each in senders if senders[each] >= LATE_OF_SENDER_MAX]
 
     def _end(self, place: Place) -> None:
-        with self._lock:
-            place.is_working = False
-            if place.is_long:
-                self._long -= 1
-            elif place.is_late:
-                self._forget_late(place)
-            elif place.is_lent:
-                self._lent -= 1
-            else:
-                self._leave(place)
-        if place.has_turn:
-            self.turns.give_back()
+        """The request in this place has ended. With the lock."""
+        place.is_working = False
+        if place.is_long:
+            self._long -= 1
+        elif place.is_late:
+            self._forget_late(place)
+        elif place.is_lent:
+            self._lent -= 1
+        else:
+            self._leave(place)
 
     def go_long(self, place: Place) -> None:
         """Leave the place to another thread, and take turns with other long requests."""
@@ -259,13 +271,12 @@ class Lanes:
     def _replace(self, place: Place) -> None:
         """Let another thread take the place; that of this request ends with the request."""
         place.is_kept = False
-        self._remove(place)
         self._leave(place)
-        if not place.is_guest:
+        if place.is_guest:
+            self._guests.discard(place)
+        else:
+            self._places = tuple(each for each in self._places if each is not place)
             self._start_thread()
-
-    def _remove(self, place: Place) -> None:
-        self._places = tuple(each for each in self._places if each is not place)
 
     def _leave(self, place: Place) -> None:
         self._occupied -= 1
@@ -274,7 +285,7 @@ class Lanes:
             self._signals.put(None)
         if place.may_take_long:
             self._slow_running -= 1
-            if self._slow:
+            if self._slow.jobs:
                 self._signals.put(None)
 
     # -----------------------------------------------------------------------------------------
@@ -286,13 +297,13 @@ class Lanes:
             time.sleep(LATE_SECONDS / 2)
             self._added.clear()
             with self._lock:
-                if self._quick or self._slow:
+                if self._quick.jobs or self._slow.jobs:
                     self._added.set()
                     self._replace_late()
 
     def _replace_late(self) -> None:
         now = time.monotonic()
-        for place in self._places:
+        for place in self.places:
             if place.is_working and now - place.begun_at > LATE_SECONDS and self._late < LATE_MAX:
                 place.is_late = True
                 self._late += 1
@@ -309,10 +320,10 @@ class Lanes:
         if not self._late_senders[place.sender]:
             del self._late_senders[place.sender]
         # Several requests of the sender may have waited for this.
-        for _ in range(self._slow_running_max if self._slow else 0):
+        for _ in range(self._slow_running_max if self._slow.jobs else 0):
             self._signals.put(None)
 
 
-def _do(work: Work, place: Place) -> None:
+def _do(work: Callable[[], Result], place: Place) -> Result:
     PLACE.set(place)
-    work()
+    return work()

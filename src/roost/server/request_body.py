@@ -85,10 +85,10 @@ class ArrivingBodies:
         The latter if there is more to receive, or if it takes long.
         """
         pending: Any = receive()
-        arrival = Arrival(pending, receive, length, then, self)
         if pending.done():
-            arrival.finish()
+            then(_received(pending.result(), length, receive))
             return
+        arrival = Arrival(pending, receive, length, then, self)
         self._awaited.add(arrival)
         self._sweep_soon()
         pending.add_done_callback(lambda _: arrival.finish())
@@ -141,11 +141,7 @@ class Arrival:
         then = self._take()
         if then is None:
             return
-        message = self._pending.result()
-        if message["type"] == "http.request" and len(message["body"]) == self._length:
-            then(bytes(message["body"]))
-        else:
-            then(_after(_made(message), self._receive))
+        then(_received(self._pending.result(), self._length, self._receive))
 
     def give_up(self) -> None:
         """Let somebody else receive it, unless it has arrived."""
@@ -163,6 +159,13 @@ class Arrival:
 
 # Takes a body, or what receives it.
 TakeBody = Callable[["bytes | Receive"], None]
+
+
+def _received(message: dict[str, Any], length: int, receive: Receive) -> "bytes | Receive":
+    """The whole body, or what receives it."""
+    if message["type"] == "http.request" and len(message["body"]) == length:
+        return bytes(message["body"])
+    return _after(_made(message), receive)
 
 
 async def _made(message: dict[str, Any]) -> dict[str, Any]:

@@ -45,23 +45,20 @@ class FairQueue:
     """
 
     def __init__(self) -> None:
-        # By address and token, in the order of their turns.
-        self._jobs: OrderedDict[str, OrderedDict[str | None, deque[Job]]] = OrderedDict()
-
-    def __bool__(self) -> bool:
-        return bool(self._jobs)
+        # By address and token, in the order of their turns. Empty: nobody waits.
+        self.jobs: OrderedDict[str, OrderedDict[str | None, deque[Job]]] = OrderedDict()
 
     def put(self, job: Job) -> None:
         address, token = job.sender
-        self._jobs.setdefault(address, OrderedDict()).setdefault(token, deque()).append(job)
+        self.jobs.setdefault(address, OrderedDict()).setdefault(token, deque()).append(job)
 
     def pop(self, without: Container[Sender] = ()) -> Job | None:
         """The next one that is not of a sender that has to wait."""
-        for address, by_token in self._jobs.items():
+        for address, by_token in self.jobs.items():
             for token, jobs in by_token.items():
                 if (address, token) not in without:
                     _take_turn(by_token, token, is_last=len(jobs) == 1)
-                    _take_turn(self._jobs, address, is_last=not by_token)
+                    _take_turn(self.jobs, address, is_last=not by_token)
                     return jobs.popleft()
         return None
 

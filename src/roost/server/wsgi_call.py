@@ -141,7 +141,7 @@ class WsgiCall:
 
     def start_message(self) -> dict[str, Any]:
         headers = [
-            (_NAMES.get(name) or name.lower().encode(), _encoded(value))
+            (_NAMES.get(name) or name.lower().encode(), value.encode("latin-1", "replace"))
             for name, value in self.headers
         ]
         return {"type": "http.response.start", "status": self.status, "headers": headers}
@@ -164,10 +164,6 @@ class WsgiCall:
         self.status = int(status[:3])
         self.headers = headers
         return self._written.append
-
-
-def _encoded(value: str) -> bytes:
-    return value.encode("latin-1", "replace")
 
 
 # The headers that most answers have.

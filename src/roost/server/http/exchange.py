@@ -198,7 +198,7 @@ class HttpExchange:
         if not self.is_complete:
             # What is left of the request will not be read as another one.
             self.keeps_alive = False
-        if any(name.lower() == b"content-length" for name, _ in headers):
+        if head.has_length(headers):
             self._length_is_known = True
         elif status in head.BODILESS or not has_more:
             self._length_is_known = True

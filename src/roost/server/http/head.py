@@ -13,6 +13,8 @@ BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 Headers = list[tuple[bytes, bytes]]
 
+_LENGTH_OF_NAME = len(b"content-length")
+
 
 def head(status: int, headers: Headers, *more: bytes) -> bytes:
     """The head of an answer; `more` are whole lines."""
@@ -25,6 +27,14 @@ def head(status: int, headers: Headers, *more: bytes) -> bytes:
     lines += more
     lines += (_date_line(int(time.time())), b"\r\n")
     return b"".join(lines)
+
+
+def has_length(headers: Headers) -> bool:
+    """Whether these headers say how long the body is."""
+    for name, _ in headers:
+        if len(name) == _LENGTH_OF_NAME and name.lower() == b"content-length":
+            return True
+    return False
 
 
 def refusal(status: int, detail: str) -> bytes:

@@ -117,8 +117,8 @@ class Writer:
         """Make sure that this process may write. Not inside a write transaction."""
         if self.id is None:
             self.register()
-        if self._writes_from:
-            time.sleep(max(0.0, self._writes_from - time.monotonic()))
+        if self._writes_from and (seconds := self._writes_from - time.monotonic()) > 0:
+            time.sleep(seconds)
 
     def register(self) -> None:
         """Make sure that this process has a row. Not inside a write transaction."""
