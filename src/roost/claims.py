@@ -64,11 +64,7 @@ def check_capacity(
     All changes are one replacement and are judged by their outcome. Where usage exceeds the
     capacity already (the inventory was made smaller), a replacement may leave it as it is.
     """
-    requested = sorted(requested_classes(changes), key=lambda name: class_ids[name])
-    uuids = dict.fromkeys(uuid for change in changes for uuid in change.allocations)
-    bare = [uuid for uuid in uuids if not any(name in inventories[uuid] for name in requested)]
-    if bare:
-        raise MissingInventory(", ".join(requested), ", ".join(bare))
+    _check_not_bare(inventories, changes, class_ids)
     # In the order of the request, so that the error names the first item that does not fit.
     taken: dict[tuple[str, str], int] = {}
     for change in changes:
@@ -84,6 +80,26 @@ def check_capacity(
                 used = state.used - released.get(key, 0) + taken[key]
                 if used > state.inventory.capacity and used > state.used:
                     raise CapacityExceeded(name, provider_uuid)
+
+
+def _check_not_bare(
+    inventories: InventoryStates,
+    changes: Sequence[ConsumerChange],
+    class_ids: Mapping[str, int],
+) -> None:
+    """Refuse providers that have nothing at all of what is requested."""
+    uuids: dict[str, None] = {}
+    has_all = True
+    for change in changes:
+        for uuid, resources in change.allocations.items():
+            uuids[uuid] = None
+            has_all = has_all and bool(resources) and inventories[uuid].keys() >= resources.keys()
+    if has_all:
+        return
+    requested = sorted(requested_classes(changes), key=lambda name: class_ids[name])
+    bare = [uuid for uuid in uuids if inventories[uuid].keys().isdisjoint(requested)]
+    if bare:
+        raise MissingInventory(", ".join(requested), ", ".join(bare))
 
 
 def check_not_in_use(

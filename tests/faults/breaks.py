@@ -116,7 +116,7 @@ def break_loser() -> None:
 
     def remember_losers(claims: Any, *state: Any) -> Judged:
         judged = judge(claims, *state)
-        consumers = {change.consumer_uuid for change in judged.changes}
+        consumers = {change.consumer_uuid for each in judged.accepted for change in each}
         losers_of[id(judged)] = []
         for each in claims:
             uuids = {change.consumer_uuid for change in each}

@@ -131,6 +131,10 @@ class Holds:
         with self._lock:
             self._granted.add(id)
 
+    @property
+    def has_any(self) -> bool:
+        return bool(self._held)
+
     def of(self, provider_uuids: Iterable[str]) -> list[Hold]:
         """The holds of trees that some of these providers are in."""
         held = self._held

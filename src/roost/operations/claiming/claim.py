@@ -144,7 +144,11 @@ class _Batch:
         self._claims = claims
         # A tree that is held is none of the batch's business: how long somebody may be made to wait
         # depends on the request.
-        self.remaining = [claim for claim in claims if not roost.holds.of(named_providers([claim]))]
+        self.remaining = list(claims)
+        if roost.holds.has_any:
+            self.remaining = [
+                claim for claim in claims if not roost.holds.of(named_providers([claim]))
+            ]
         self._written: set[int] = set()  # by identity
         self._without_room: set[int] = set()
         self._existing: set[int] = set()
@@ -277,13 +281,13 @@ class _Batch:
         return self._roost.store.known_references(**self._reference_names(judged))
 
     def _reference_names(self, judged: Judged) -> dict[str, set[str]]:
-        owners = {owner_names(change, self._settings) for change in judged.changes}
-        return {
-            "projects": {project for project, _ in owners},
-            "users": {user for _, user in owners},
-            "types": {
-                change.consumer_type
-                for change in judged.changes
-                if change.consumer_type is not None
-            },
-        }
+        projects, users, types = set(), set(), set()
+        settings = self._roost.settings
+        for claim in judged.accepted:
+            for change in claim:
+                project, user = owner_names(change, settings)
+                projects.add(project)
+                users.add(user)
+                if change.consumer_type is not None:
+                    types.add(change.consumer_type)
+        return {"projects": projects, "users": users, "types": types}

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from roost.claims import InventoryState, check_capacity, requested_classes
+from roost.claims import InventoryState, check_capacity
 from roost.errors import RoostError
 from roost.model import ConsumerChange, Value
 from roost.operations.state_readers import ProviderSnapshot
 from roost.search.index.index import Index
-from roost.search.index.providers import IndexedInventory, inventory_of
+from roost.search.index.providers import inventory_of
 from roost.settings import Settings
 from roost.store.change_record import ChangeRecord
 from roost.store.feed.positions import FeedPosition
@@ -60,7 +60,44 @@ def _read_providers(
     index: Index, names: Mapping[str, Collection[str]]
 ) -> dict[str, ProviderSnapshot]:
     rows = {uuid: row for uuid in names if (row := index.row_of_uuid.get(uuid)) is not None}
-    inventories: dict[str, dict[str, InventoryState]] = {uuid: {} for uuid in rows}
+    read = _inventories_one_by_one if len(rows) <= ONE_BY_ONE_MAX else _inventories_by_class
+    inventories = read(index, names, rows)
+    generations, ids = index.rows.generation, index.ids
+    return {
+        uuid: ProviderSnapshot(
+            state=ProviderState(id=ids[row], uuid=uuid, generation=generations.item(row)),
+            inventories=inventories[uuid],
+            traits=frozenset(),
+        )
+        for uuid, row in rows.items()
+    }
+
+
+_Inventories = dict[str, dict[str, InventoryState]]  # by provider UUID and by class
+
+
+def _inventories_one_by_one(
+    index: Index, names: Mapping[str, Collection[str]], rows: Mapping[str, int]
+) -> _Inventories:
+    class_ids, found = index.classes.ids, {}
+    for uuid, row in rows.items():
+        found[uuid] = held = {}
+        for name in names[uuid]:
+            class_id = class_ids.get(name)
+            if class_id is None:
+                continue
+            each = index.inventory_and_usage(class_id, row)
+            if each is not None:
+                inventory, used = each
+                held[name] = InventoryState(class_id=class_id, inventory=inventory, used=used)
+    return found
+
+
+def _inventories_by_class(
+    index: Index, names: Mapping[str, Collection[str]], rows: Mapping[str, int]
+) -> _Inventories:
+    """The same with arrays."""
+    inventories: _Inventories = {uuid: {} for uuid in rows}
     wanted: dict[str, list[str]] = {}
     for uuid in rows:
         for name in names[uuid]:
@@ -69,25 +106,13 @@ def _read_providers(
         class_id = index.classes.ids.get(name)
         if class_id is None:
             continue
-        found: Iterable[IndexedInventory | None]
-        if len(uuids) > ONE_BY_ONE_MAX:
-            found = index.inventories_of_class(class_id, [rows[uuid] for uuid in uuids])
-        else:
-            found = (index.inventory(class_id, rows[uuid]) for uuid in uuids)
+        found = index.inventories_of_class(class_id, [rows[uuid] for uuid in uuids])
         for uuid, each in zip(uuids, found, strict=True):
             if each is not None:
                 inventories[uuid][name] = InventoryState(
                     class_id=class_id, inventory=inventory_of(each), used=each.used
                 )
-    generations, ids = index.rows.generation, index.ids
-    return {
-        uuid: ProviderSnapshot(
-            state=ProviderState(id=ids[row], uuid=uuid, generation=int(generations[row])),
-            inventories=inventories[uuid],
-            traits=frozenset(),
-        )
-        for uuid, row in rows.items()
-    }
+    return inventories
 
 
 class Judged(Value, frozen=True, kw_only=True):
@@ -95,10 +120,6 @@ class Judged(Value, frozen=True, kw_only=True):
 
     accepted: Sequence[Claim]
     state: IndexedState
-
-    @property
-    def changes(self) -> Iterable[ConsumerChange]:
-        return (change for claim in self.accepted for change in claim)
 
     def rows(self, references: References, settings: Settings) -> NewClaims:
         """What is to be written."""
@@ -109,23 +130,23 @@ class Judged(Value, frozen=True, kw_only=True):
         moved = [(self.state.providers[uuid].state, step) for uuid, step in steps.items()]
         # Everybody touches the rows of providers in the order of their ids.
         moved.sort(key=lambda pair: pair[0].id)
-        ids = {uuid: self.state.providers[uuid].state.id for uuid in steps}
-        class_ids = self.state.class_ids
-        return NewClaims(
-            moved=moved,
-            consumers=[_row(change, references, settings) for change in self.changes],
-            holdings=[
-                NewHolding(
-                    consumer_uuid=change.consumer_uuid,
-                    provider_id=ids[uuid],
-                    class_id=class_ids[name],
-                    used=amount,
-                )
-                for change in self.changes
-                for uuid, resources in change.allocations.items()
-                for name, amount in resources.items()
-            ],
-        )
+        providers, class_ids = self.state.providers, self.state.class_ids
+        consumers, holdings = [], []
+        for claim in self.accepted:
+            for change in claim:
+                consumers.append(_row(change, references, settings))
+                for uuid, resources in change.allocations.items():
+                    id = providers[uuid].state.id
+                    for name, amount in resources.items():
+                        holdings.append(
+                            NewHolding(
+                                consumer_uuid=change.consumer_uuid,
+                                provider_id=id,
+                                class_id=class_ids[name],
+                                used=amount,
+                            )
+                        )
+        return NewClaims(moved=moved, consumers=consumers, holdings=holdings)
 
     def record(self) -> ChangeRecord:
         """How it is announced: each claim on its own, in one record."""
@@ -172,13 +193,14 @@ def judge(claims: Iterable[Claim], state: IndexedState) -> Judged:
 
 
 def _fits(claim: Claim, state: IndexedState, released: Mapping[tuple[str, str], int]) -> bool:
-    uuids = _providers_of(claim)
     providers, class_ids = state.providers, state.class_ids
-    if not all(uuid in providers for uuid in uuids):
-        return False
-    if not requested_classes(claim) <= class_ids.keys():
-        return False
-    inventories = {uuid: providers[uuid].inventories for uuid in uuids}
+    inventories = {}
+    for change in claim:
+        for uuid, resources in change.allocations.items():
+            provider = providers.get(uuid)
+            if provider is None or not resources.keys() <= class_ids.keys():
+                return False
+            inventories[uuid] = provider.inventories
     try:
         check_capacity(inventories, released, claim, class_ids)
     except RoostError:

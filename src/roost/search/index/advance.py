@@ -46,6 +46,10 @@ def advance(index: Index, changes: Changes) -> None:
 
 def rows_touched(index: Index, changes: Changes) -> int:
     """How many rows `advance` has to look at, as a measure of the time that it takes."""
+    touched = len(changes.usage) + len(changes.generations)
+    if not (changes.provider_ids or changes.parts or changes.class_ids or changes.trait_ids):
+        # Of claims.
+        return touched
     roots = set()
     for number in changes.provider_ids:
         row = index.row_of_id.get(number)
@@ -63,8 +67,7 @@ def rows_touched(index: Index, changes: Changes) -> int:
                 roots.add(int(index.rows.root[row]))
     in_trees = sum(len(index.tree_rows(root)) for root in roots)
     names = len(changes.class_ids) + len(changes.trait_ids)
-    touched = len(changes.usage) + len(changes.generations) + len(changes.provider_ids) + names
-    touched += len(changes.parts)
+    touched += len(changes.provider_ids) + names + len(changes.parts)
     # Compacting looks at every row.
     compacted = index.rows.count if in_trees and index.is_sparse(in_trees) else 0
     return touched + in_trees + compacted
@@ -81,7 +84,7 @@ def is_next(index: Index, sums: Changes) -> bool:
         row = index.row_of_id.get(provider_id)
         if row is not None and generations.item(row) != generation - 1:
             return False
-    return all(_knows(index, each) for each in sums.parts)
+    return not sums.parts or all(_knows(index, each) for each in sums.parts)
 
 
 def _knows(index: Index, parts: ProviderParts) -> bool:

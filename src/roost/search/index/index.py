@@ -36,6 +36,9 @@ from roost.search.index.tree_orders import TreeOrders
 # The index is not compacted for fewer removed rows than these.
 REMOVED_FEW = 1024
 
+# Numpy takes longer to begin with so few rows than it takes to write them one by one.
+ONE_BY_ONE_MAX = 8
+
 
 class Index(IndexReading):
     """Everything that searches and provider reads need, in memory."""
@@ -206,7 +209,11 @@ class Index(IndexReading):
                 by_stamp.pop(int(stamps[root]), None)
         # Last those of the roots, which may be among the rows.
         for some in (rows, roots):
-            stamps[some] = range(self._next_stamp, self._next_stamp + len(some))
+            if len(some) <= ONE_BY_ONE_MAX:
+                for number, row in enumerate(some, self._next_stamp):
+                    stamps[row] = number
+            else:
+                stamps[some] = range(self._next_stamp, self._next_stamp + len(some))
             self._next_stamp += len(some)
 
     def _note_changed(self, roots: Collection[int], uuids: Collection[str]) -> None:

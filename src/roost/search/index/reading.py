@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from roost.errors import ProviderNotFound
-from roost.model import ProviderSummary, capacity
+from roost.model import Inventory, ProviderSummary, capacity
 from roost.search.index.catalog import Catalog
 from roost.search.index.columns import (
     CAPACITY_MAX,
@@ -123,6 +123,22 @@ class IndexReading:
             column.modified.item(position),
             column.used.item(position),
         )
+
+    def inventory_and_usage(self, class_id: int, row: int) -> tuple[Inventory, int] | None:
+        """An inventory as a value, and how much of it is used."""
+        column = self.columns.get(class_id)
+        position = None if column is None else column.position(row)
+        if column is None or position is None or column.capacity[position] < 0:
+            return None
+        inventory = Inventory(
+            total=column.total.item(position),
+            reserved=column.reserved.item(position),
+            min_unit=column.min_unit.item(position),
+            max_unit=column.max_unit.item(position),
+            step_size=column.step_size.item(position),
+            allocation_ratio=column.allocation_ratio.item(position),
+        )
+        return inventory, column.used.item(position)
 
     def capacity_and_usage(self, class_id: int, row: int) -> tuple[int, int] | None:
         """The capacity of an inventory, and how much of it is used."""

@@ -151,7 +151,9 @@ _shapes: WeakKeyDictionary[Any, _Shapes] = WeakKeyDictionary()
 def _send_mysql(connection: Any, writes: Sequence[Write]) -> None:
     # MySQL has no blocks, which are one statement.
     if writes[-1].text == BLOCK_END:
-        shapes = _shapes.setdefault(connection, _Shapes())
+        shapes = _shapes.get(connection)
+        if shapes is None:
+            shapes = _shapes[connection] = _Shapes()
         if shapes.can_prepare and _send_prepared(connection, shapes, writes):
             return
     text = STATEMENT_END.join([_with_literals(connection, write) for write in writes])
@@ -229,7 +231,7 @@ def _with_literals(connection: Any, write: Write) -> str:
 
 
 # In a text between single quotes, nothing else means anything but itself.
-_ESCAPED = re.compile(r"""['"\\\0\n\r\x1a]""")
+_ESCAPED = re.compile(r"['\\\0\n\r\x1a]")
 
 
 def _literal(connection: Any, value: object) -> Any:

@@ -253,16 +253,17 @@ def _add_up(records: Iterable[ChangeRecord]) -> Changes:
         holds += record.holds
         ended_holds += record.ended_holds
         for provider, generation in record.generations:
-            generations[provider] = max(generation, generations.get(provider, generation))
-            first = first_generations.get(provider, generation)
-            first_generations[provider] = min(generation, first)
+            if generation >= generations.get(provider, generation):
+                generations[provider] = generation
+            if generation <= first_generations.get(provider, generation):
+                first_generations[provider] = generation
         for provider, class_id, difference in record.usage:
             usage[provider, class_id] = usage.get((provider, class_id), 0) + difference
     return Changes(
         usage={key: each for key, each in usage.items() if each},
         generations=generations,
         first_generations=first_generations,
-        parts=_in_sequence(parts),
+        parts=_in_sequence(parts) if parts else (),
         holds=holds,
         ended_holds=ended_holds,
     )

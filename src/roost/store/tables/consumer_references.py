@@ -67,9 +67,21 @@ def find_references(
     cache: IdCache, *, projects: Collection[str], users: Collection[str], types: Collection[str]
 ) -> References | None:
     """The ids of these names, if the cache has all of them."""
-    wanted = _wanted(projects, users, types)
-    found = {each: id for each in wanted if (id := cache.get(*each)) is not None}
-    return _references(found) if len(found) == len(wanted) else None
+    found: list[dict[str, int]] = []
+    wanted = (
+        (ReferenceKind.PROJECT, projects),
+        (ReferenceKind.USER, users),
+        (ReferenceKind.TYPE, types),
+    )
+    for kind, names in wanted:
+        ids = {}
+        for name in names:
+            id = cache.get(kind, name)
+            if id is None:
+                return None
+            ids[name] = id
+        found.append(ids)
+    return References(projects=found[0], users=found[1], types=found[2])
 
 
 def _wanted(

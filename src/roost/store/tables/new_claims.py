@@ -159,19 +159,19 @@ MARKED_MAX = 4
 
 def _mysql(claims: NewClaims, now: datetime) -> list[Write]:
     moved = claims.moved
-    larger = [(each.id, step) for each, step in moved if step != 1]
-    step = f"CASE id{' WHEN %s THEN %s' * len(larger)} ELSE 1 END" if larger else "1"
+    larger = [number for each, step in moved if step != 1 for number in (each.id, step)]
+    step = f"CASE id{' WHEN %s THEN %s' * (len(larger) // 2)} ELSE 1 END" if larger else "1"
     found = [
         Write(
             f"UPDATE resource_providers SET generation = coalesce(generation, 0) + {step} "
             # Without the list of ids, some planners scan the whole table.
             f"WHERE id IN ({_times('%s', moved)}) "
             f"AND (id, coalesce(generation, 0)) IN ({_times('(%s,%s)', moved)})",
-            (
-                *(number for pair in larger for number in pair),
-                *(each.id for each, _ in moved),
-                *(number for each, _ in moved for number in (each.id, each.generation)),
-            ),
+            [
+                *larger,
+                *[each.id for each, _ in moved],
+                *[number for each, _ in moved for number in (each.id, each.generation)],
+            ],
             expected=len(moved),
             reason=GENERATION_CHANGED,
         ),
@@ -179,17 +179,17 @@ def _mysql(claims: NewClaims, now: datetime) -> list[Write]:
             "INSERT INTO consumers "
             "(uuid, project_id, user_id, consumer_type_id, generation, created_at) "
             f"VALUES {_times('(%s,%s,%s,%s,1,%s)', claims.consumers)}",
-            tuple(
+            [
                 value
                 for each in claims.consumers
                 for value in (each.uuid, each.project_id, each.user_id, each.type_id, now)
-            ),
+            ],
         ),
         Write(
             "INSERT INTO allocations "
             "(consumer_id, resource_provider_id, resource_class_id, used, created_at) "
             f"VALUES {_times('(%s,%s,%s,%s,%s)', claims.holdings)}",
-            tuple(
+            [
                 value
                 for each in claims.holdings
                 for value in (
@@ -199,7 +199,7 @@ def _mysql(claims: NewClaims, now: datetime) -> list[Write]:
                     each.used,
                     now,
                 )
-            ),
+            ],
         ),
     ]
     return found if len(claims.consumers) <= MARKED_MAX else list(map(_with_values, found))
