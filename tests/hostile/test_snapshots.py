@@ -380,7 +380,8 @@ def arrays(index: Index) -> dict[str, int]:
     parts |= {"uuid": index.row_of_uuid, "name": index.row_of_name, "sharing": index.sharing}
     for part, value in parts.items():
         for name, each in vars(value).items():
-            if not name.startswith("_") and not isinstance(each, int):
+            is_kept = not (name.startswith("_") or name == "latest" or isinstance(each, int))
+            if is_kept:
                 found[f"{part}.{name}"] = id(each)
     return found
 

@@ -1,11 +1,13 @@
 """POST /placements: choose and claim in one call."""
 
+import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from roost.api.handlers.candidates import CACHED_LENGTH_MAX, QUERIES_CACHED
 from roost.api.http.error_wording import reword_errors
 from roost.api.http.messages import Reply, Request
 from roost.api.http_error import HttpError
@@ -43,16 +45,34 @@ def read(request: Request) -> PlacementRequest:
 
 def _parse_query(body: Mapping[str, Any], version: Version) -> CandidateQuery:
     """The search: as a query string, or as the body of POST /allocation_candidates."""
-    given = body["query"]
-    if isinstance(given, str):
-        # WSGI hands over the bytes of a URL as latin-1, and `split` expects that.
-        parameters = dict(query_string.split(given.encode().decode("latin-1")))
-    else:
-        parameters = dict(candidate_query.parameters_of(given))
-    if "order" in body:
+    given, order = body["query"], body.get("order")
+    if not isinstance(given, str):
+        return _parse_parameters(dict(candidate_query.parameters_of(given)), order, version)
+    if len(given) > CACHED_LENGTH_MAX:
+        return _parse_text(given, order, version)
+    found = _parse_cached(given, order, version)
+    if found.order is not None and found.order.by is OrderBy.RANDOM:
+        # Its seed may have been drawn for another request.
+        return _parse_text(given, order, version)
+    return found
+
+
+def _parse_text(given: str, order: str | None, version: Version) -> CandidateQuery:
+    # WSGI hands over the bytes of a URL as latin-1, and `split` expects that.
+    parameters = query_string.split(given.encode().decode("latin-1"))
+    return _parse_parameters(dict(parameters), order, version)
+
+
+_parse_cached = functools.lru_cache(QUERIES_CACHED)(_parse_text)
+
+
+def _parse_parameters(
+    parameters: dict[str, Sequence[str]], order: str | None, version: Version
+) -> CandidateQuery:
+    if order is not None:
         if "order" in parameters:
             raise HttpError(400, "The order is given twice: in 'order', and in 'query'.")
-        parameters["order"] = [body["order"]]
+        parameters["order"] = [order]
     if "after" in parameters:
         raise HttpError(400, "'after' asks for a page of candidates, which a placement has not.")
     # The call is an extension itself, so its query may use the others in either form.

@@ -79,7 +79,8 @@ _Inventories = dict[str, dict[str, InventoryState]]  # by provider UUID and by c
 def _inventories_one_by_one(
     index: Index, names: Mapping[str, Collection[str]], rows: Mapping[str, int]
 ) -> _Inventories:
-    class_ids, found = index.classes.ids, {}
+    class_ids = index.classes.ids
+    found: _Inventories = {}
     for uuid, row in rows.items():
         found[uuid] = held = {}
         for name in names[uuid]:

@@ -19,7 +19,7 @@ class CopyOnWrite:
     """A part of the index whose attributes are shared with its snapshots."""
 
     def __init__(self) -> None:
-        self._latest: Self | None = None  # the last snapshot, unless something changed since
+        self.latest: Self | None = None  # the last snapshot, unless something changed since
         self._snapshots: list[tuple[int, weakref.ref[Self]]] = []  # those that may live, by number
         self._snapshot_number = 0  # of the last one
         # Attribute -> the number of the last snapshot before it was copied. Only later snapshots
@@ -31,20 +31,25 @@ class CopyOnWrite:
 
         What is taken out of it, such as an array, is good only as long as the snapshot itself.
         """
-        if self._latest is None:
+        if self.latest is None:
             made = type(self).__new__(type(self))
             made.__dict__.update(self.__dict__)
             self._snapshot_number += 1
             self._snapshots = [each for each in self._snapshots if each[1]() is not None]
             self._snapshots.append((self._snapshot_number, weakref.ref(made)))
-            self._latest = made
-        return self._latest
+            self.latest = made
+        return self.latest
 
     def own(self, name: str) -> Any:
         """An attribute that may be changed in place: no snapshot shares it, or no longer."""
-        self.changed()
+        # As `changed` says. Each claim does this several times, so nothing else is called.
+        self.latest = None
+        snapshots = self._snapshots
+        while snapshots and snapshots[-1][1]() is None:
+            snapshots.pop()
         value = getattr(self, name)
-        if self._newest_living > self._owned_since.get(name, 0):
+        # The newest snapshot that somebody still reads.
+        if snapshots and snapshots[-1][0] > self._owned_since.get(name, 0):
             value = copy.copy(value)
             self.replace(name, value)
         return value
@@ -58,11 +63,4 @@ class CopyOnWrite:
     def changed(self) -> None:
         """Say that this part differs from its last snapshot."""
         # If nobody reads that snapshot, it is gone with this reference.
-        self._latest = None
-
-    @property
-    def _newest_living(self) -> int:
-        """The number of the newest snapshot that somebody still reads; 0 without one."""
-        while self._snapshots and self._snapshots[-1][1]() is None:
-            self._snapshots.pop()
-        return self._snapshots[-1][0] if self._snapshots else 0
+        self.latest = None

@@ -79,11 +79,16 @@ class Index(IndexReading):
     def snapshot(self) -> "Index":
         """The index as it is now; it never changes."""
         made = Index.__new__(Index)
-        made.__dict__.update(
-            (name, part.snapshot() if isinstance(part, CopyOnWrite) else part)
-            for name, part in vars(self).items()
-        )
-        made.columns = {number: column.snapshot() for number, column in self.columns.items()}
+        parts = made.__dict__
+        parts.update(vars(self))
+        # Most parts have not changed since the last snapshot, and are not even asked for one.
+        for name, part in vars(self).items():
+            if isinstance(part, CopyOnWrite):
+                parts[name] = part.snapshot() if part.latest is None else part.latest
+        made.columns = {
+            number: column.snapshot() if column.latest is None else column.latest
+            for number, column in self.columns.items()
+        }
         return made
 
     @classmethod
