@@ -8,8 +8,10 @@ PROMETHEUS_MULTIPROC_DIR is set when it is first imported.
 import os
 from time import perf_counter
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, values
+from prometheus_client import CollectorRegistry, Gauge, values
 from prometheus_client.metrics import disable_created_metrics
+
+from roost.observe.counting import Counter, Histogram
 
 # A `_created` series for each metric would double their number, and nobody uses them.
 disable_created_metrics()  # type: ignore[no-untyped-call]

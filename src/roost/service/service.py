@@ -87,6 +87,7 @@ class Roost:
         self._caught_up_with = 0.0  # everything that was written before this is applied
         self._gauges: metrics.IndexGauges | None = None  # made with the first index
         self._measured_at = 0.0
+        self._measured_counts = -1, -1  # of providers and rows
 
     def open(self) -> None:
         """Make the database ready, once. Raises while that fails; the caller may try again."""
@@ -320,8 +321,11 @@ class Roost:
             self._gauges.caught_up.set(now)
             self._measured_at = now
         if has_news:
-            self._gauges.providers.set(index.live_count)
-            self._gauges.rows.set(index.rows.count)
+            counts = index.live_count, index.rows.count
+            if counts != self._measured_counts:
+                self._measured_counts = counts
+                self._gauges.providers.set(counts[0])
+                self._gauges.rows.set(counts[1])
             if position_before is not None:
                 records = (
                     last - position_before.get(writer, 0) for writer, last in index.position.items()

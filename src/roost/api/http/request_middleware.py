@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any
 
-from prometheus_client import Counter, Histogram
-
 from roost.api.http.error_response import new_request_id
 from roost.api.http.messages import (
     GLOBAL_REQUEST_ID,
@@ -25,6 +23,7 @@ from roost.api.http.messages import (
 from roost.api.http.path_set import NO_PATHS, PathSet
 from roost.api.versions import HEADER as VERSION_HEADER
 from roost.observe import logs, metrics
+from roost.observe.counting import Counter, Histogram
 from roost.quoting import quote
 
 # Operators set the level of this logger by name, so the name does not follow the module.
