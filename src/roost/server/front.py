@@ -51,8 +51,6 @@ LOG = logging.getLogger(__name__)
 SWITCH_SECONDS = 0.0005
 # Keystone's middleware knows both names.
 _TOKEN, _OTHER_TOKEN = "HTTP_X_AUTH_TOKEN", "HTTP_X_STORAGE_TOKEN"
-# A token of Keystone may have some kilobytes.
-SENDERS_CACHED = 128
 
 
 # Annotations of functions within functions are evaluated for each request.
@@ -274,7 +272,7 @@ class _Running:
         """Whose request it is, and whether it may take long."""
         environ = request.environ
         return (
-            _sender(environ["REMOTE_ADDR"], _token(environ)),
+            turns.Sender(environ["REMOTE_ADDR"], _token(environ)),
             bounds.may_take_long(environ["REQUEST_METHOD"], request.path),
         )
 
@@ -337,10 +335,6 @@ def _give_up(scope: Scope, error: BaseException) -> None:
 def _set_result(future: "asyncio.Future[None]") -> None:
     if not future.done():
         future.set_result(None)
-
-
-# Most requests come from a few.
-_sender = functools.lru_cache(SENDERS_CACHED)(turns.Sender)
 
 
 def _token(environ: Environ) -> str | None:

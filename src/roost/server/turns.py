@@ -5,14 +5,16 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Container
 from contextvars import Context
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+import msgspec
 
 Work = Callable[[], None]
 
 _Key = TypeVar("_Key")
 
 
-class Sender(NamedTuple):
+class Sender(msgspec.Struct, frozen=True):
     """Who sent a request, as far as that can be told before it is worked on."""
 
     address: str
@@ -49,14 +51,15 @@ class FairQueue:
         self.jobs: OrderedDict[str, OrderedDict[str | None, deque[Job]]] = OrderedDict()
 
     def put(self, job: Job) -> None:
-        address, token = job.sender
-        self.jobs.setdefault(address, OrderedDict()).setdefault(token, deque()).append(job)
+        sender = job.sender
+        by_token = self.jobs.setdefault(sender.address, OrderedDict())
+        by_token.setdefault(sender.token, deque()).append(job)
 
     def pop(self, without: Container[Sender] = ()) -> Job | None:
         """The next one that is not of a sender that has to wait."""
         for address, by_token in self.jobs.items():
             for token, jobs in by_token.items():
-                if (address, token) not in without:
+                if Sender(address, token) not in without:
                     _take_turn(by_token, token, is_last=len(jobs) == 1)
                     _take_turn(self.jobs, address, is_last=not by_token)
                     return jobs.popleft()
