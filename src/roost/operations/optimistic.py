@@ -23,7 +23,6 @@ from typing import Generic, NamedTuple, TypeVar
 from roost.errors import RoostError, Unavailable
 from roost.observe import metrics
 from roost.operations.state_readers import (
-    NEEDS_ALL,
     IndexReader,
     IndexSnapshot,
     LockedIndexReader,
@@ -50,6 +49,8 @@ class Unchanged(NamedTuple, Generic[Result]):
     value: Result
 
 
+ALL = Needs(inventories=True, traits=True)
+
 Unit = Callable[[Transaction, StateReader], Result | Unchanged[Result]]
 
 
@@ -58,7 +59,7 @@ def write(
     unit: Unit[Result],
     *,
     providers: Generations,
-    needs: Needs = NEEDS_ALL,
+    needs: Needs = ALL,
     retry_count: int = RETRY_COUNT_DEFAULT,
 ) -> Result:
     """Run a unit of work that moves the generation of every provider it decides on.

@@ -143,11 +143,8 @@ class Needs(Value, frozen=True, kw_only=True):
     traits: bool = False
 
 
-NEEDS_ALL = Needs(inventories=True, traits=True)
-
-
 def take_snapshot(
-    index: Index, generations: Mapping[str, int | None], needs: Needs = NEEDS_ALL
+    index: Index, generations: Mapping[str, int | None], needs: Needs
 ) -> IndexSnapshot | None:
     """What the index contains of these providers, and nothing of the index itself.
 

@@ -105,7 +105,7 @@ class Connection:
     def _take_next(self) -> HttpExchange | None:
         """The next request, if its turn has come. If not, the work is done."""
         with self.lock:
-            if self._next and self._has_next:
+            if self._has_next:
                 self._current = self._next.popleft()
                 return self._current
             self._is_worked_on = False
@@ -129,9 +129,7 @@ class Connection:
             return READ
         # A client that only takes its answers may have ended its side. One whose answer is still
         # being made is taken to be gone then.
-        interest = 0
-        if self._outgoing.bytes_waiting or (self._next and self._has_next):
-            interest = WRITE
+        interest = WRITE if self._outgoing.bytes_waiting or self._has_next else 0
         if self._current is None:
             if not (interest or self._ends):
                 interest = READ
@@ -267,8 +265,7 @@ class Connection:
                     self._next.clear()
                     self._end_when_sent()
                 else:
-                    if self._refusal is not None:
-                        self._send_refusal()
+                    self._send_refusal()
                     self.arm_if_idle()
         HttpExchange.tell_gone(pending)
 

@@ -187,9 +187,9 @@ def converted(error: BaseException) -> RoostError | None:
 
     None for an error that says nothing of the kind.
     """
+    if isinstance(error, _UNSTORABLE):
+        return UnstorableText()
     match error:
-        case _ if isinstance(error, _UNSTORABLE):
-            return UnstorableText()
         case driver.DBNonExistentTable():
             return NoTables()
         case driver.DBConnectionError() | driver.DBNonExistentDatabase():
