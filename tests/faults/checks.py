@@ -55,6 +55,8 @@ TABLES = (
     "roost_changes",
     "roost_placements",
 )
+# What is shown of the log of a worker. The last line of a traceback says most.
+TRACEBACK_LENGTH_MAX = 20_000
 # Reads whose answers together show everything that an index contains.
 INDEX_PATHS = (
     "/resource_providers",
@@ -237,4 +239,6 @@ def contents(answer: Any) -> Any:
 def check_log(worker: Worker, history: History) -> None:
     if "Traceback" in worker.log:
         start = worker.log.index("Traceback")
-        history.violate(f"worker {worker.number}: {worker.log[start : start + 3000]}")
+        history.violate(
+            f"worker {worker.number}: {worker.log[start : start + TRACEBACK_LENGTH_MAX]}"
+        )

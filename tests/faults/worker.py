@@ -10,6 +10,7 @@ long a process that lost a race locks providers first. ROOST_BROKEN names a defe
 show that the fault test notices it.
 """
 
+import contextlib
 import itertools
 import os
 import signal
@@ -44,7 +45,10 @@ class FaultPoint:
         self._path = path
 
     def read(self) -> str:
-        return self._path.read_text().strip() if self._path.exists() else ""
+        # Another thread may clear it at any time.
+        with contextlib.suppress(FileNotFoundError):
+            return self._path.read_text().strip()
+        return ""
 
     def clear(self) -> None:
         self._path.unlink(missing_ok=True)
