@@ -25,6 +25,24 @@ def test_temporary_errors_of_the_database_are_unavailable(error: Exception) -> N
         raise error
 
 
+@pytest.mark.parametrize("error", [OSError("bad descriptor"), ValueError("half a message")])
+def test_whatever_is_said_while_a_connection_is_made_is_unavailable(
+    synchronised_url: str, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    store = Store.open(synchronised_url)
+
+    def connect(*_: object) -> None:
+        raise error
+
+    for engine in (store._database.engine, store._database.reader):
+        monkeypatch.setattr(engine, "connect", connect)
+    with pytest.raises(Unavailable):
+        store.run(lambda tx: tx.providers.touch([1]))
+    with pytest.raises(Unavailable):
+        store.read_snapshot(lambda connection: None)
+    store.dispose()
+
+
 @pytest.mark.parametrize("synchronised_url", ["mariadb"], indirect=True)
 # Shutting down, and what a node of Galera says at COMMIT once it has lost the others.
 @pytest.mark.parametrize("number", [1053, 1180])

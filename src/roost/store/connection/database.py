@@ -1,6 +1,7 @@
 """The two ways into the database: write transactions and reads."""
 
 import contextlib
+import logging
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -22,6 +23,8 @@ from roost.store.connection.engine import (
     create_reader,
     execute_at_once,
 )
+
+LOG = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -241,7 +244,9 @@ def connect(engine: Engine) -> Connection:
     """
     try:
         return engine.connect()
-    except (driver.DBConnectionError, driver.DBNonExistentDatabase):
+    except (driver.DBConnectionError, driver.DBNonExistentDatabase, sql.TimeoutError):
         raise
-    except (sql.DBAPIError, driver.DBError, engine.dialect.loaded_dbapi.Error) as error:
+    except Exception as error:
+        # That of a socket, of a message that was cut short: no request is to blame for it.
+        LOG.warning("no connection to the database could be made: %r", error)
         raise driver.DBConnectionError(error) from error
