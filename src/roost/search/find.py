@@ -254,6 +254,7 @@ class Search:
         """
         answer = Answer(self.index, self.query, self.slots, self.options.sharing, self.count_max)
         page: list[Integers] = []
+        found = 0
         last: Cursor | None = None
         try:
             trees = trees_in_order(self.index, order, self.slots, self.budget)
@@ -262,14 +263,17 @@ class Search:
             if skipped and (key := trees.key_of(skipped - 1)) is not None:
                 query = evolve(query, after=Cursor(turn=0, rank=key[0], root=key[1]))
             ordered = OrderedWays(query, trees, self.options, self._combination, limit)
-            for cursor, way in ordered.ways():
-                if limit is not None and answer.count + len(page) == limit:
+            for part in ordered.parts():
+                taken = part.ways if limit is None else part.ways[: limit - found]
+                if len(taken):
+                    page.append(taken)
+                    found += len(taken)
+                    last = part.cursor(len(taken) - 1)
+                if len(taken) < len(part.ways):
                     answer.next = last
                     break
-                page.append(way)
-                last = cursor
-                if len(page) == PAGE_PART:
-                    answer.add(np.stack(page), may_repeat=False)
+                if found - answer.count >= PAGE_PART:
+                    answer.add(np.concatenate(page), may_repeat=False)
                     page.clear()
                     if answer.is_too_large:
                         break
@@ -278,6 +282,6 @@ class Search:
             # What follows is not lost: the next page begins after the last way that was found.
             answer.next = last
         if page:
-            answer.add(np.stack(page), may_repeat=False)
+            answer.add(np.concatenate(page), may_repeat=False)
         answer.option_counts = self.options.counts_most
         return answer

@@ -12,6 +12,7 @@ the first ones can serve, or a page needs the second turn.
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +40,17 @@ BLOCK_GROWTH = 4
 BLOCKS_MAX = 1024
 # All are examined at once if there are no more rows than these for each way that a page wants.
 ROWS_PER_WAY = 8
+
+
+class Part(NamedTuple):
+    """Some ways that follow each other."""
+
+    ways: Integers  # a row for each
+    cursor: Callable[[int], Cursor]  # where the way of this number stands
+
+
+def _single(cursor: Cursor, way: Integers) -> Part:
+    return Part(way[np.newaxis], lambda _: cursor)
 
 
 class _Tree:
@@ -188,19 +200,26 @@ class OrderedWays:
         self._made: dict[int, _Tree] = {}
         self._with_ways: list[tuple[int, float]] = []  # root and rank of those examined in blocks
 
-    def ways(self) -> Iterator[tuple[Cursor, Integers]]:
+    def parts(self) -> Iterator[Part]:
         """The ways after the cursor at which the last page ended."""
-        seen: set[tuple[int, ...]] = set()
-        for cursor, way in self._ways():
-            if self._repeats and np.isin(way, self._options.sharing).all():
-                key = tuple(way.tolist())
-                if key in seen:
-                    continue
-                seen.add(key)
-            if self._after is None or cursor.key > self._after.key:
-                yield cursor, way
+        if self._after is None and not self._repeats:
+            return self._parts()
+        return self._those_that_count()
 
-    def _ways(self) -> Iterator[tuple[Cursor, Integers]]:
+    def _those_that_count(self) -> Iterator[Part]:
+        seen: set[tuple[int, ...]] = set()
+        for part in self._parts():
+            for number, way in enumerate(part.ways):
+                if self._repeats and np.isin(way, self._options.sharing).all():
+                    key = tuple(way.tolist())
+                    if key in seen:
+                        continue
+                    seen.add(key)
+                cursor = part.cursor(number)
+                if self._after is None or cursor.key > self._after.key:
+                    yield _single(cursor, way)
+
+    def _parts(self) -> Iterator[Part]:
         turn, after = 0, None
         if self._after is not None and not self._repeats:
             # No way before the cursor can repeat one after it, so none of them is made.
@@ -226,7 +245,7 @@ class OrderedWays:
                 way = trees.way(position, turn)
                 if way is not None:
                     still.append(position)
-                    yield trees.cursor(position, turn), way
+                    yield _single(trees.cursor(position, turn), way)
             alive, skipped = still, 0
             turn += 1
 
@@ -237,9 +256,7 @@ class OrderedWays:
         """Whether a page wants so few ways that it is not worth while to examine all trees."""
         return self._limit is not None and self._limit * ROWS_PER_WAY < self._index.rows.count
 
-    def _first_ways(
-        self, after: Key | None
-    ) -> Generator[tuple[Cursor, Integers], None, Key | None]:
+    def _first_ways(self, after: Key | None) -> Generator[Part, None, Key | None]:
         """The first ways of the trees after this place, some trees at a time.
 
         It ends where it seems better to examine all trees, and returns that place; None: it did not
@@ -260,7 +277,7 @@ class OrderedWays:
                 size *= BLOCK_GROWTH
         return None
 
-    def _first_ways_of(self, roots: Integers, ranks: Ranks) -> Iterator[tuple[Cursor, Integers]]:
+    def _first_ways_of(self, roots: Integers, ranks: Ranks) -> Iterator[Part]:
         self._budget.step()
         block = TreeBlock(self._options, roots)
         found = block.trees()
@@ -268,10 +285,9 @@ class OrderedWays:
             return
         ranks = ranks[block.able]
         if self._options.is_simple(found):
-            uuids, ways = self._index.uuids, self._options.first_ways(found)
-            for root, rank, way in zip(found.roots.tolist(), ranks.tolist(), ways, strict=True):
-                self._with_ways.append((root, rank))
-                yield Cursor(turn=0, rank=rank, root=uuids[root]), way
+            places = list(zip(found.roots.tolist(), ranks.tolist(), strict=True))
+            self._with_ways += places
+            yield Part(self._options.first_ways(found), lambda number: self._first(*places[number]))
             return
         options = self._options.options(found)
         batch = self._combination(options)
@@ -282,7 +298,11 @@ class OrderedWays:
             if way is not None:
                 cursor = trees.cursor(position, 0)
                 self._with_ways.append((int(options.roots[position]), cursor.rank))
-                yield cursor, way
+                yield _single(cursor, way)
+
+    def _first(self, root: int, rank: float) -> Cursor:
+        """Where the first way of a tree stands."""
+        return Cursor(turn=0, rank=rank, root=self._index.uuids[root])
 
     def _least(self) -> dict[int, int]:
         """What a provider of a tree must have free if the tree is to serve: class id -> amount."""
