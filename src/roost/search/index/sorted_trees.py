@@ -1,6 +1,6 @@
 """Trees in an order, as values that never change: moving some of them gives another value.
 
-The trees are in parts of a few hundred. Where a tree leaves a part or enters one, that part is
+The trees are in parts of about a hundred. Where a tree leaves a part or enters one, that part is
 copied, and the other parts are shared between the old value and the new one. So to move a tree
 takes about as long in a large cloud as in a small one, and whoever reads the old value is not
 disturbed.
@@ -22,10 +22,11 @@ Key = tuple[float, str]
 # The row and UUID of a root, and its rank; None: the tree is gone.
 Move = tuple[int, str, float | None]
 
-# How many trees a part holds when it is made, and when it is cut in two or joined with another.
-PART_MADE = 384
-PART_MAX = 512
-PART_MIN = 128
+# How many trees a part holds when it is made, and when it is cut in two or joined with another. If
+# there are more, more is copied for each move, and a search looks at more trees without room.
+PART_MADE = 96
+PART_MAX = 128
+PART_MIN = 32
 # How many rows share a block of ranks.
 BLOCK_BITS = 10
 BLOCK_ROWS = 1 << BLOCK_BITS
