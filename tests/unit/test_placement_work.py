@@ -37,9 +37,9 @@ def request_of(count, query=ONE_VCPU, **how):
     return PlacementRequest(query=query, consumers=consumers, **how)
 
 
-def choose(index, request, *, attempt=0, seed=1, budget=None):
+def choose(index, request, *, attempt=0, seed=1, budget=None, contention=None):
     service = SimpleNamespace(
-        current_index=lambda: index, settings=Settings(), contention=Contention()
+        current_index=lambda: index, settings=Settings(), contention=contention or Contention()
     )
     return choose_candidates(service, request, attempt, Random(seed), budget or Budget())
 
@@ -59,6 +59,30 @@ def test_one_consumer_examines_as_much_in_a_large_cloud(hosts):
     assert budget.rows_examined <= RANGE_MIN
     assert budget.choices_tried <= RANGE_MIN
     assert budget.steps <= STEPS_FEW
+
+
+@pytest.mark.parametrize("by", [OrderBy.PACK, OrderBy.ROOT])
+def test_whoever_gives_way_looks_at_the_host_alone_that_it_has_chosen(by):
+    index, contention = flat_hosts(2000), Contention()
+    contention.record_batch(is_lost=True)
+    request = request_of(1, evolve(ONE_VCPU, order=Order(by=by)))
+    (host,) = hosts_of(choose(index, request, contention=contention))
+    budget = Budget()
+    assert hosts_of(choose(index, request, contention=contention, budget=budget)) == [host]
+    assert budget.rows_examined == 1
+    # Another request may belong elsewhere.
+    two = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 2}),), order=Order(by=by))
+    budget = Budget()
+    choose(index, request_of(1, two), contention=contention, budget=budget)
+    assert budget.rows_examined > 1
+    # It is full.
+    index.columns[0].used[index.row_of_uuid[host]] = 8
+    assert hosts_of(choose(index, request, contention=contention)) != [host]
+    # Another process was quicker there.
+    contention.record_batch(is_lost=True)
+    budget = Budget()
+    choose(index, request, contention=contention, budget=budget)
+    assert budget.rows_examined > 1
 
 
 @pytest.mark.parametrize("hosts", [2000, 8000])

@@ -122,6 +122,15 @@ def _find(
     return search.answer(search.ways_in_turns() if turns else search.ways_tree_by_tree())
 
 
+def find_in_tree(index: Index, query: CandidateQuery, root: int, budget: Budget) -> Answer:
+    """One candidate for the tree with this root, if it has any. Not for amounts that may split."""
+    try:
+        search = Search(index, evolve(query, order=None), limit=1, root=root, budget=budget)
+        return search.answer(search.ways_in_turns())
+    except GaveUp:
+        return Answer(index, query, (), EMPTY)
+
+
 def has_candidate(
     index: Index, query: CandidateQuery, *, root: int | None = None, budget: Budget | None = None
 ) -> bool | None:

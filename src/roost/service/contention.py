@@ -11,6 +11,7 @@ take turns; while too many fail even so, they lock what they name.
 import math
 import random
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from threading import Lock
@@ -25,6 +26,9 @@ EVADING_SECONDS = 10.0
 # How large a part of the latest batches may lose, and how much each one counts.
 LOST_PART_MAX = 0.15
 BATCH_WEIGHT = 1 / 32
+
+# How many choices are remembered. Each request looks at them one by one.
+CHOICES_MAX = 16
 
 # Beyond this number the process forgets them all: a lost race more is cheaper than a large table.
 PROVIDERS_MAX = 10_000
@@ -55,6 +59,23 @@ class BatchLosses:
         return is_recent and self._lost_part > LOST_PART_MAX
 
 
+class LastChoices:
+    """Which tree this process has chosen last, for a few requests that come again and again."""
+
+    def __init__(self) -> None:
+        # What was asked for, by which preference the choice was made, and the UUID of the root.
+        self._choices: deque[tuple[object, int, str]] = deque(maxlen=CHOICES_MAX)
+
+    def find(self, asked: object, preference: int) -> str | None:
+        for other, made_by, root_uuid in tuple(self._choices):
+            if made_by == preference and other == asked:
+                return root_uuid
+        return None
+
+    def note(self, asked: object, preference: int, root_uuid: str) -> None:
+        self._choices.appendleft((asked, preference, root_uuid))
+
+
 class Contention:
     """What the threads of one process know of lost races. Any number of threads may use it."""
 
@@ -65,6 +86,7 @@ class Contention:
         # By what this process chooses where others choose the same otherwise. It is another number
         # after each lost race.
         self.preference = random.getrandbits(32)
+        self.last_choices = LastChoices()
         self._queues = [Lock() for _ in range(QUEUES)]
 
     def record_lost_race(self, provider_uuids: Iterable[str]) -> None:

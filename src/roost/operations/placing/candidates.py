@@ -117,10 +117,17 @@ def choose_candidates(
     """
     count = len(request.consumers)
     for search in _searches(request, attempt, evades=roost.contention.evades):
+        stays = search.evades and not request.spreads
+        if stays and (same := giving_way.same_again(roost, request.query, budget)) is not None:
+            return [same]
         found = _find(roost, request, search, random, budget, shuffles=attempt > 0)
         if search.evades:
             if found.answer.count:
-                return found.candidates([found.preferred(roost.contention.preference)])
+                preference = roost.contention.preference
+                number, host_uuid = found.preferred(preference)
+                if stays and host_uuid is not None:
+                    roost.contention.last_choices.note(request.query, preference, host_uuid)
+                return found.candidates([number])
             continue
         if request.apart and found.host_count < count:
             raise NoCandidates(count, found.answer.count)
@@ -241,11 +248,15 @@ class _Found:
         made = list(self.answer.candidates_of(distinct))
         return [made[place] for place in places.tolist()]
 
-    def preferred(self, preference: int) -> int:
-        """The number of the candidate that this process chooses while others choose, too."""
-        ids = self._index.ids
-        numbers = [ids[row] if row >= 0 else 0 for row in self.answer.hosts().tolist()]
-        return giving_way.preferred(np.array(numbers, dtype=np.int64), preference)
+    def preferred(self, preference: int) -> tuple[int, str | None]:
+        """The number of the candidate that this process chooses while others choose, too.
+
+        With it comes the UUID of its host; None if it has none of its own.
+        """
+        ids, hosts = self._index.ids, self.answer.hosts().tolist()
+        numbers = [ids[row] if row >= 0 else 0 for row in hosts]
+        number = giving_way.preferred(np.array(numbers, dtype=np.int64), preference)
+        return number, self._index.uuids[hosts[number]] if hosts[number] >= 0 else None
 
     @property
     def host_count(self) -> float:
