@@ -42,7 +42,8 @@ def test_neighbours_are_answered_before_any_hard_search(threads: int, tmp_path: 
             assert server.get("/allocation_candidates?small") == b"small"
         assert server.get("/livez")
         assert raw_http.answered(connections) == 0
-        assert server.counts()["questions"] > before
+        # They go on all the same; so many short requests may be over before the next turn.
+        wait_until(lambda: server.counts()["questions"] > before)
         server.get("/release")
         answers = [raw_http.receive_answer(connection) for connection in connections]
         assert answers == [(200, b"found")] * HARD
