@@ -12,12 +12,12 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from roost import assembly
+from roost.api.versions import VERSION_MAX
 from roost.server.front import Front
 from roost.server.http.connection import Connection
 from roost.server.http.exchange import HttpExchange
-from roost.server.http.readiness import READ
+from roost.server.http.readiness import READ, Readiness
 from roost.settings import Settings
-from tests.generated.catalogue import NEWEST
 
 SECONDS_MAX = 30
 RECEIVE_BYTES = 2**16
@@ -54,7 +54,7 @@ class OneThread:
         application = assembly.build_application(
             settings=settings, database_url=database_url, sync=False
         )
-        self.readiness = _Readiness()
+        self.readiness: Readiness = _Readiness()
         self._front = Front(application, settings, threads=2, stopping=threading.Event())
         self._loop = asyncio.new_event_loop()
         self._loop_thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -63,7 +63,7 @@ class OneThread:
         self._loop_thread.start()
         # The front begins to run with its first request, which is answered on the event loop.
         answered = threading.Event()
-        scope = {
+        scope: dict[str, Any] = {
             "method": "GET",
             "raw_path": b"/",
             "query_string": b"",
@@ -113,7 +113,7 @@ class OneThread:
         lines = [
             f"{method} {target} HTTP/1.1",
             *("host: roost", "accept: application/json", "x-auth-token: admin"),
-            *("x-roles: admin,service", f"openstack-api-version: placement {NEWEST}"),
+            *("x-roles: admin,service", f"openstack-api-version: placement {VERSION_MAX}"),
         ]
         content = b""
         if body is not None:
